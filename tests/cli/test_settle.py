@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from primum.cli._labelling import Labelling
-from primum.tables.sheets import CHOSEN_COLUMN
+from primum.tables.chosen import CHOSEN
 
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
 N_ROWS, N_LABELED = 150, 20
@@ -223,7 +223,7 @@ def test_rows_beyond_the_sample_are_asked_for_too(compare, truth, tmp_path):
     assert asked.ids == tuple(truth["case"].iloc[asked.rows])
     sheet = pd.read_csv(tmp_path / "report" / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
     assert sheet["case"].tolist() == list(asked.ids)
-    assert set(sheet[CHOSEN_COLUMN]) == {"yes"}
+    assert set(sheet[CHOSEN]) == {"yes"}
     assert "On your 130 unlabelled rows" in output
 
 
@@ -263,5 +263,27 @@ def test_errors_are_one_sentence_with_the_line(compared, call, tmp_path):
         "Error: mine.csv, line 3: The label 'perhaps' is none of the classes no, yes",
     )
     refused(call("settle", "report", "absent.csv"), "Error: There is no file absent.csv.")
-    (tmp_path / "report" / "settlement.json").write_text("{")
-    refused(call("settle", "report"), "settlement.json is damaged", "compare again.")
+    for damaged in ("{", "[]", json.dumps({"format": 1})):
+        (tmp_path / "report" / "settlement.json").write_text(damaged)
+        refused(
+            call("settle", "report"), "settlement.json is damaged", "compare again with --resume"
+        )
+
+
+def test_a_damaged_settlement_does_not_end_a_comparison(compare, compared, tmp_path):
+    compared()
+    folder = tmp_path / "report"
+    (folder / "settlement.json").write_text("{")
+    output = succeeded(compare("--out", "report", "--resume"))
+    assert "kept in report/settlement-1.json" in output
+    assert "the new rows to label are in report/rows_to_label-2.csv" in output
+    assert (folder / "settlement-1.json").read_text() == "{"
+    assert Labelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
+
+
+def test_a_class_that_is_a_question_mark(compare, table, tmp_path):
+    table["churn"] = table["churn"].replace({"yes": "?"})
+    table.to_csv(tmp_path / "data.csv", index=False)
+    output = succeeded(compare("--out", "report"))
+    assert "No rows to label are written, because '?' is a class of this table" in output
+    assert not (tmp_path / "report" / "settlement.json").exists()

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from primum.tables.chosen import CHOSEN
 from primum.tables.files import TableFormat, open_table
 from primum.tables.filled import read_filled
 from primum.tables.sheets import (
-    CHOSEN_COLUMN,
     Sheet,
     cells_at,
     guarded,
@@ -57,7 +57,7 @@ def labels_in(path, sheet, classes=CLASSES):
 
 
 def test_the_sheet_has_key_target_and_mark_first(sheet):
-    header = ("primum_row", "churn", CHOSEN_COLUMN, "id", "age", "when", "note")
+    header = ("primum_row", "churn", CHOSEN, "id", "age", "when", "note")
     assert sheet.header == header
     assert [row[:4] for row in sheet.rows][:2] == [
         ("r1", "", "yes", "007"),
@@ -105,7 +105,7 @@ def test_rows_are_found_by_key_whatever_their_order_and_columns(sheet, tmp_path)
     def change(rows):
         return [[*row[:4], "mine"] for row in rows[::-1]] + [[""] * 5] * 3
 
-    header = ["PRIMUM_ROW ", " Churn", CHOSEN_COLUMN, "id", "who"]
+    header = ["PRIMUM_ROW ", " Churn", CHOSEN, "id", "who"]
     path = written(sheet, tmp_path / "x.csv", {"r4": "yes"}, header=header, change=change)
     assert labels_in(path, sheet) == {"r4": "yes"}
 

@@ -25,14 +25,19 @@ from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
 from primum.models.files import save
 from primum.pages.label import UNDECIDED, LabellingPair, LabellingTask, labelling_page
+from primum.tables.chosen import CHOSEN
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile
 from primum.tables.filled import read_filled
-from primum.tables.sheets import CHOSEN_COLUMN, SPREADSHEET, Sheet, cells_at, sheet_of, write_sheet
+from primum.tables.sheets import SPREADSHEET, Sheet, cells_at, sheet_of, write_sheet
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
+QUESTION_MARK = (
+    f"No rows to label are written, because {UNDECIDED!r} is a class of this table, and in a sheet "
+    "it means that nobody can decide: give the class another name."
+)
 KEEP_MARKS = (
-    f"If you add these labels to your table, copy the column {CHOSEN_COLUMN} with them: they were "
+    f"If you add these labels to your table, copy the column {CHOSEN} with them: they were "
     "not drawn at random, so they may be trained on, but no model may be judged by them."
 )
 
@@ -78,20 +83,23 @@ class Labelling:
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                Settlement.read(values),
+                Sheet.read(values["sheet"]),
+                Course.read(values["course"]),
+                values["models"],
+                values["files"],
+            )
         except FileNotFoundError:
             raise ValueError(
                 f"{folder} has no {STORED}: pass a folder that primum compare has written with "
                 "--out, if labels can settle that comparison."
             ) from None
-        except ValueError as problem:
-            raise ValueError(f"{path} is damaged ({problem}): compare again.") from problem
-        return cls(
-            Settlement.read(values),
-            Sheet.read(values["sheet"]),
-            Course.read(values["course"]),
-            values["models"],
-            values["files"],
-        )
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise ValueError(
+                f"{path} is damaged, or of another version of primum ({problem}): restore it, or "
+                "compare again with --resume."
+            ) from problem
 
     @property
     def labels(self) -> dict[str, str]:
@@ -165,13 +173,15 @@ def prepare_labelling(
     There is nothing to store if no labels are needed.
     """
     folder, asked = report.parent, result.settlement
-    before = Labelling.read(folder) if (folder / STORED).exists() else None
+    before = _stored(folder)
     if asked is None or asked.target is None or not len(asked.rows):
-        return result, None, [] if before is None else _set_aside(folder, before)
+        return result, None, _set_aside(folder, before)
+    if UNDECIDED in asked.classes:
+        return result, None, [*_set_aside(folder, before), QUESTION_MARK]
     if before is not None and before.asks_the_same(asked):
         name, notes = before.files["sheet"], _taken_over(result, before)
     else:
-        notes = [] if before is None else _set_aside(folder, before)
+        notes = _set_aside(folder, before)
         name, note = _new_sheet(table, folder, before)
         notes += note
     result = result.said_in(command_words(folder, name))
@@ -192,9 +202,19 @@ def _taken_over(result: Comparison, before: Labelling) -> list[str]:
     return [f"The labels given before count: there are {len(before.labels):,}."]
 
 
-def _set_aside(folder: Path, before: Labelling) -> list[str]:
-    """Keep what is stored of another comparison under another name, if it has labels."""
-    if not before.labels:
+def _stored(folder: Path) -> Labelling | None:
+    """Return what an earlier comparison has stored, unless that cannot be read."""
+    try:
+        return Labelling.read(folder)
+    except ValueError:  # ``_set_aside`` keeps what there is
+        return None
+
+
+def _set_aside(folder: Path, before: Labelling | None) -> list[str]:
+    """Keep what is stored of another comparison under another name, unless it has no labels."""
+    if not (folder / STORED).exists():
+        return []
+    if before is not None and not before.labels:
         (folder / STORED).unlink()
         return []
     aside = _free(folder, Path(STORED).stem, ".json", 1)
@@ -246,8 +266,7 @@ def write_labelling(
     if not path.exists() or (labelling.labels == {} and _is_empty(path, labelling)):
         separator = table.file.separator if isinstance(table, CsvTable) else ","
         write_sheet(path, sheet, separator)
-    if UNDECIDED not in asked.classes:
-        write_file(folder / PAGE, labelling_page(_task(labelling, folder)))
+    write_file(folder / PAGE, labelling_page(_task(labelling, folder)))
     labelling.write(folder)
 
 

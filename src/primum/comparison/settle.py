@@ -41,6 +41,7 @@ from primum.tables.cells import names_of
 from primum.tables.chosen import CHOSEN
 from primum.tables.labels import read_labels
 from primum.tables.problem import features_like
+from primum.tables.sheets import YES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
     from primum.tables.problem import TableProblem
 
-# What a sheet says of its rows, in the column for that.
-YES = "yes"
 # What settled answers a cross-validated one is compatible with.
 COMPATIBLE = {
     HELP: (HELP, NOT_WORSE, OPEN),

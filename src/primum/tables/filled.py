@@ -19,9 +19,10 @@ import numpy as np
 from primum._words import listed
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL, KEY_COLUMN, read_class
 from primum.tables.cells import NUMBER, days_of, number_of
+from primum.tables.chosen import CHOSEN
 from primum.tables.columns import LAYOUTS, LIKE_A_DATE
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind
-from primum.tables.sheets import CHOSEN_COLUMN, Sheet, cell_text, unguarded
+from primum.tables.sheets import Sheet, cell_text, unguarded
 
 KEY = re.compile(r"r\s*0*(\d+)", re.IGNORECASE | re.ASCII)
 # What people write where nobody can decide, in lower case.
@@ -175,7 +176,7 @@ class _Finder:
         self.keys, self.texts = sheet.keys, sheet.texts
         self.places = {key: place for place, key in enumerate(self.keys)}
         self.key = columns.get(KEY_COLUMN)
-        own = (KEY_COLUMN, sheet.target, CHOSEN_COLUMN)
+        own = (KEY_COLUMN, sheet.target, CHOSEN)
         header = {name: place for place, name in enumerate(sheet.header)}
         # Pairs of the place of a column in the sheet and in the file.
         self.common = [

@@ -23,13 +23,14 @@ from primum._files import replacing, write_file
 from primum._typing import Index
 from primum.judging.named_labels import KEY_COLUMN
 from primum.tables.cells import NUMBER, plain_text
+from primum.tables.chosen import CHOSEN
 from primum.tables.files import TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Marks labels of rows that were chosen, not drawn at random.
-CHOSEN_COLUMN, CHOSEN = "primum_chosen", "yes"
+# What the sheet says in the column that marks chosen rows.
+YES = "yes"
 SPREADSHEET = ".xlsx"
 # Text that a spreadsheet could take for a formula, and such text after an apostrophe.
 FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
@@ -70,7 +71,7 @@ class Sheet:
     @property
     def shown(self) -> list[int]:
         """Places of the columns that help a person to label."""
-        own = (KEY_COLUMN, CHOSEN_COLUMN, self.target)
+        own = (KEY_COLUMN, CHOSEN, self.target)
         return [place for place, name in enumerate(self.header) if name not in own]
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,13 +119,11 @@ def sheet_of(
     >>> sheet_of(rows, ["r1", "r2"], "churn", "id").header
     ('primum_row', 'churn', 'primum_chosen', 'id', 'age')
     """
-    own = (KEY_COLUMN, target, CHOSEN_COLUMN)
+    own = (KEY_COLUMN, target, CHOSEN)
     first = [] if id_name is None or id_name not in cells.columns else [id_name]
     others = [str(name) for name in cells.columns if name not in (*own, *first)]
     columns = cells[[*first, *others]].to_numpy(dtype=object).tolist()
-    rows = tuple(
-        (key, "", CHOSEN, *map(_plain, row)) for key, row in zip(keys, columns, strict=True)
-    )
+    rows = tuple((key, "", YES, *map(_plain, row)) for key, row in zip(keys, columns, strict=True))
     return Sheet((*own, *first, *others), rows, target, first[0] if first else None)
 
 
