@@ -1,0 +1,500 @@
+"""What labels where two fitted models differ cost, how often they mislead, and what they teach.
+
+A problem is a data set or a simulation whose labels are all known; most of them are hidden. One fit
+of the safe choice gives two questions: is the stack better than its baseline, and is it better than
+its supervised stack, on these unlabelled rows? The hidden labels are the truth,
+
+    change = errors(stack) - errors(other) = F - T,    on the N of U rows where the two differ,
+
+which is help below -margin, harm above +margin, and no difference in between.
+
+Every order is one random permutation of all U rows. The rows of D within it are a random order of
+D, so one permutation answers two questions:
+
+* chosen rows: the first n rows of D are labelled. The number of labels needed is the least n at
+  which ``judging.settling`` gives an answer, and there the labelling stops. The answer is wrong if
+  the truth is another one;
+* random rows: the first n of all rows are labelled. Where the models agree a label says nothing
+  about their difference, so all that n random labels can say is said by those of them that are in
+  D. The n-th row of D is the one at which the same bounds have the same answer: the fairest
+  comparison for random labels. Beside it stands the usual comparison: an exact two-sided sign test,
+  with as many random labels as chosen ones were needed.
+
+On the same orders the sets of the plain formula (uniform prior, no running intersection) are
+evaluated from their definition, state by state: they must never need fewer labels.
+
+What the labels do to the model: the stack is fitted again with further labels, of rows of D in
+their order, of random rows, and of the rows whose two largest scores are nearest to each other.
+Labels that were not drawn at random are marked as chosen. Errors are counted on the rows that none
+of the three has labelled, and on those that the model itself has no label of.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from primum._progress import with_progress
+from primum._typing import AnyArray, Floats, Index, Mask
+from primum.comparison.store import ResultStore, Unit, describe, describe_data
+from primum.comparison.workers import rng_for, run_parallel
+from primum.experiments.datasets.loading import Dataset
+from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
+from primum.experiments.splits import labeled_first
+from primum.judging.difference import PRACTICAL_EQUIVALENCE
+from primum.judging.settling import (
+    BASELINE,
+    CHALLENGER,
+    NEITHER,
+    OPEN,
+    ROUNDING,
+    Pair,
+    settle,
+    shared_level,
+)
+from primum.judging.words import HARM, HELP, NO_DIFFERENCE
+from primum.safe import SafeClassifier
+
+# The models that the safe stack is compared with, by the attributes that hold them.
+AGAINST = ("baseline", "supervised")
+# What further labels are of: nothing, rows where models differ, random and uncertain rows.
+ARMS = ("before", "different", "random", "uncertain")
+# Kinds of rows in the results.
+ORDER, MODEL, BOTH = "order", "model", "both"
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is the same for all problems.
+
+    Attributes
+    ----------
+    n_labeled : int
+        Number of labelled rows, one of each class at least.
+    most_unlabeled : int
+        Largest number of unlabelled rows.
+    n_orders : int
+        Number of random orders of the rows, for each fit.
+    alpha, margin : float
+        Probability with which an answer may be wrong, and region of practical equivalence.
+    n_further : int
+        Number of further labels with which the model is fitted again.
+    n_refitted : int
+        In how many repeats that is done: the first ones.
+    candidates : tuple of str
+        Candidates of the safe choice.
+    """
+
+    n_labeled: int = 40
+    most_unlabeled: int = 1000
+    n_orders: int = 10
+    alpha: float = 0.05
+    margin: float = PRACTICAL_EQUIVALENCE
+    n_further: int = 30
+    n_refitted: int = 4
+    candidates: tuple[str, ...] = ("ridge", "logistic", "components", "spreading", "kernel")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Problems, each with what identifies it, and how they are run.
+
+    Attributes
+    ----------
+    draws : mapping of str to callable
+        Functions of a generator and a number of rows that return rows and classes 0, 1, ...
+    identities : mapping of str to Any
+        What identifies each problem in the configuration.
+    repeats, seed : int
+        Number of random repeats, and seed of everything random.
+    design : Design
+        What is the same for all.
+    """
+
+    draws: Mapping[str, Draw]
+    identities: Mapping[str, Any]
+    repeats: int = 20
+    seed: int = 0
+    design: Design = field(default_factory=Design)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the results depend on; repeats and further problems may be added later."""
+        design = describe(asdict(self.design), "The design")
+        return {
+            "experiment": "settling",
+            "settling": design,
+            "seed": int(self.seed),
+            "data": dict(self.identities),
+        }
+
+    @property
+    def units(self) -> list[Unit]:
+        """All pairs (problem, repeat), so that all problems advance together."""
+        return [(name, repeat) for repeat in range(self.repeats) for name in self.draws]
+
+
+def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed: int = 0) -> Study:
+    """Return the study of given data sets and of all simulations that differ in their draws."""
+    found = list(datasets)
+    draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in found}
+    identities: dict[str, Any] = {one.name: describe_data(one.X, one.codes) for one in found}
+    for name, scenario in SCENARIOS.items():
+        if name not in PAPER and scenario.draw not in draws.values():
+            draws[name] = scenario.draw
+            identities[name] = f"simulated, {scenario.draw.__name__}"
+    return Study(draws, identities, Study.repeats if repeats is None else repeats, seed)
+
+
+def _draw_of(X: Floats, codes: Index, rng: np.random.Generator, _n_rows: int) -> Any:
+    return shuffled(rng, X, codes)
+
+
+def run_study(
+    study: Study, folder: str | Path, *, jobs: int = 1, resume: bool = False, verbose: bool = True
+) -> pd.DataFrame:
+    """Run the units that are not yet stored in the folder, and return all rows.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+    folder : path
+        Where results are stored; an interrupted run continues there with ``resume=True``.
+    jobs : int, default=1
+        Number of processes; -1 means one per core.
+    resume : bool, default=False
+        Whether to continue a folder that already contains results.
+    verbose : bool, default=True
+        Whether to show progress.
+
+    Returns
+    -------
+    DataFrame
+        Rows of three kinds, in the column ``kind``: one for every question and order, one for every
+        order and both questions, and one for every model that was fitted again.
+    """
+    with ResultStore(folder, study.config, resume=resume) as store:
+        missing = [unit for unit in study.units if unit not in store.done]
+        tasks = ((unit, study.draws[unit[0]], study.design, study.seed) for unit in missing)
+        work = run_parallel(run_unit, tasks, jobs)
+        shown = with_progress(work, len(missing), "settling", "repeat") if verbose else work
+        for unit, rows in shown:
+            store.append(unit, rows)
+        return pd.DataFrame(
+            {"dataset": unit[0], "repeat": unit[1], **row}
+            for unit in study.units
+            for row in store.done[unit]
+        )
+
+
+def run_unit(
+    unit: Unit, draw: Draw, design: Design, seed: int
+) -> tuple[Unit, list[dict[str, Any]]]:
+    """Return (unit, the rows of one repeat of one problem)."""
+    name, repeat = unit
+    rng = rng_for(seed, "settling", name, repeat)
+    with threadpool_limits(1):
+        fitted = Fitted.of(draw, design, rng)
+        orders = [rng.permutation(len(fitted.truth)) for _ in range(design.n_orders)]
+        rows = [
+            {"kind": ORDER, "against": against, "order": k, **row}
+            for against in AGAINST
+            for k, row in enumerate(fitted.questions(against, orders))
+        ]
+        rows += [{"kind": BOTH, "order": k, **row} for k, row in enumerate(fitted.both(orders))]
+        if repeat < design.n_refitted:
+            rows += [{"kind": MODEL, **row} for row in fitted.refits(orders[0], rng)]
+    return unit, rows
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted stack, its rows (the labelled ones first), and its predictions on the others.
+
+    Attributes
+    ----------
+    clf : SafeClassifier
+        The fitted model.
+    X, y : array
+        All rows, and their true classes.
+    predicted : dict of str to array
+        Predictions on the unlabelled rows by the stack ("stack") and those it is compared with.
+    design : Design
+        How it was fitted.
+    """
+
+    clf: SafeClassifier
+    X: Floats
+    y: Index
+    predicted: dict[str, Index]
+    design: Design
+
+    @classmethod
+    def of(cls, draw: Draw, design: Design, rng: np.random.Generator) -> "Fitted":
+        """Draw a problem, and fit the safe choice."""
+        n_rows = design.n_labeled + design.most_unlabeled
+        X, y = draw(rng, n_rows)
+        order = labeled_first(y, np.arange(len(y)), rng)[:n_rows]
+        X, y = X[order], y[order]
+        clf = fit_stack(design, X, np.where(np.arange(len(y)) < design.n_labeled, y, -1), rng)
+        unlabeled = X[design.n_labeled :]
+        models = {"stack": clf, "baseline": clf.baseline_, "supervised": clf.supervised_}
+        predicted = {name: model.predict(unlabeled) for name, model in models.items()}
+        return cls(clf, X, y, predicted, design)
+
+    @property
+    def truth(self) -> Index:
+        """The hidden classes of the unlabelled rows."""
+        return np.asarray(self.y[self.design.n_labeled :])
+
+    def outcomes(self, against: str) -> Index:
+        """Return what the label of every unlabelled row says; -1 where the two models agree."""
+        return outcomes_of(self.predicted["stack"], self.predicted[against], self.truth)
+
+    def pair(self, against: str, alpha: float) -> Pair:
+        """Return the question whether the stack is better than the other model."""
+        n_different = int(np.sum(self.outcomes(against) >= 0))
+        two = len(self.clf.classes_) == 2
+        return Pair(len(self.truth), n_different, two, alpha, self.design.margin)
+
+    def questions(self, against: str, orders: Sequence[Index]) -> Iterable[dict[str, Any]]:
+        """Yield what every order needs to answer one question."""
+        outcomes, pair = self.outcomes(against), self.pair(against, self.design.alpha)
+        verdict = getattr(self.clf.verdict_, against)
+        known = {
+            "verdict": verdict.answer,
+            "n_unlabeled": pair.n_rows,
+            "n_different": pair.n_different,
+            "n_classes": len(self.clf.classes_),
+            "change": int(np.sum(outcomes == BASELINE) - np.sum(outcomes == CHALLENGER)),
+        }
+        for order in orders:
+            yield {**known, **labels_needed(pair, outcomes[order])}
+
+    def both(self, orders: Sequence[Index]) -> Iterable[dict[str, Any]]:
+        """Yield what every order needs to answer both questions, which share the level."""
+        outcomes = [self.outcomes(against) for against in AGAINST]
+        counts = [int(np.sum(codes >= 0)) for codes in outcomes]
+        level = 1 - self.design.alpha
+        alphas = shared_level(level, len(self.truth), counts, margin=self.design.margin)
+        pairs = [self.pair(*one) for one in zip(AGAINST, alphas, strict=True)]
+        for order in orders:
+            listed = order[np.any([codes[order] >= 0 for codes in outcomes], axis=0)]
+            found = [
+                first_answer(pair, codes[listed])
+                for pair, codes in zip(pairs, outcomes, strict=True)
+            ]
+            yield {
+                "needed": max(one.needed for one in found),
+                "wrong": any(one.wrong for one in found),
+                "n_different": len(listed),
+            }
+
+    def refits(self, order: Index, rng: np.random.Generator) -> Iterable[dict[str, Any]]:
+        """Yield the errors of the stack before and after further labels."""
+        chosen = self._further(order, rng)
+        rest = ~np.isin(np.arange(len(self.truth)), np.concatenate(list(chosen.values())))
+        n_different = int(np.sum(self._differs()))
+        for arm in ARMS:
+            rows = chosen.get(arm, np.arange(0))
+            labels = np.where(np.arange(len(self.y)) < self.design.n_labeled, self.y, -1)
+            at = rows + self.design.n_labeled
+            labels[at] = self.y[at]
+            predicted = self.predicted["stack"]
+            if arm != "before":
+                marked = self._marked(arm, rows) + self.design.n_labeled
+                clf = fit_stack(self.design, self.X, labels, rng, chosen=marked)
+                predicted = clf.predict(self.X[self.design.n_labeled :])
+            wrong = predicted != self.truth
+            own = np.delete(wrong, rows)
+            yield {
+                "arm": arm,
+                "error": float(np.mean(wrong[rest])),
+                "error_own": float(np.mean(own)),
+                "n_rest": int(rest.sum()),
+                "n_different": n_different,
+            }
+
+    def _differs(self) -> Mask:
+        """Return on which rows the stack differs from one of the others."""
+        return np.any([self.outcomes(against) >= 0 for against in AGAINST], axis=0)
+
+    def _further(self, order: Index, rng: np.random.Generator) -> dict[str, Index]:
+        """Return the rows to label; where too few differ, random ones are added."""
+        n_further = self.design.n_further
+        differs = self._differs()[order]
+        scores = np.sort(self.clf.predict_proba(self.X[self.design.n_labeled :]), axis=1)
+        return {
+            "different": np.concatenate([order[differs], order[~differs]])[:n_further],
+            "random": rng.permutation(len(order))[:n_further],
+            "uncertain": np.argsort(scores[:, -1] - scores[:, -2], kind="stable")[:n_further],
+        }
+
+    def _marked(self, arm: str, rows: Index) -> Index:
+        """Return those of the further rows that were not drawn at random."""
+        if arm == "different":
+            return rows[self._differs()[rows]]
+        return rows[:0] if arm == "random" else rows
+
+
+def fit_stack(
+    design: Design,
+    X: Floats,
+    labels: Index,
+    rng: np.random.Generator,
+    chosen: Index | None = None,
+) -> SafeClassifier:
+    """Return the safe choice, fitted; ``chosen`` are rows whose labels were not drawn at random."""
+    seed = int(rng.integers(2**31))
+    clf = SafeClassifier(list(design.candidates), random_state=seed, n_jobs=1)
+    return clf.fit(X, labels, chosen=chosen if chosen is not None and len(chosen) else None)
+
+
+def outcomes_of(challenger: AnyArray, baseline: AnyArray, truth: AnyArray) -> Index:
+    """Return what the label of every row says about two predictions; -1 where they are the same."""
+    right = np.where(baseline == truth, BASELINE, NEITHER)
+    right = np.where(challenger == truth, CHALLENGER, right)
+    return np.asarray(np.where(challenger == baseline, -1, right))
+
+
+@dataclass(frozen=True)
+class First:
+    """The first moment at which a question is settled.
+
+    Attributes
+    ----------
+    needed : int
+        The number of labels in the order, those of rows where the two models agree included.
+    n_read : int
+        How many of them are of rows where they differ.
+    answer : str
+        The answer.
+    wrong : bool
+        Whether the truth is another one.
+    """
+
+    needed: int
+    n_read: int
+    answer: str
+    wrong: bool
+
+
+def true_answer(pair: Pair, change: int) -> str:
+    """Return the answer that a change, in rows, is."""
+    return HELP if change < -pair.n_margin else HARM if change > pair.n_margin else NO_DIFFERENCE
+
+
+def _answers(pair: Pair, path: Index) -> list[str]:
+    """Return the answer of each pair of bounds, if both ends give the same one."""
+    ends = ((true_answer(pair, int(low)), true_answer(pair, int(high))) for low, high in path)
+    return [one if one == other else OPEN for one, other in ends]
+
+
+def first_answer(pair: Pair, outcomes: Index) -> First:
+    """Return when the labels of rows in an order settle a question; -1 says nothing about it.
+
+    With the labels of all rows every question is settled.
+    """
+    at, codes = _of_pair(outcomes)
+    answers = _answers(pair, settle(pair, codes).path)
+    n_read = next(n for n, answer in enumerate(answers) if answer != OPEN)
+    wrong = answers[n_read] != true_answer(pair, _change(codes))
+    return First(_place(at, n_read), n_read, answers[n_read], wrong)
+
+
+def _of_pair(outcomes: Index) -> tuple[Index, Index]:
+    """Return where the two models differ, in the order, and what the labels there say."""
+    at = np.flatnonzero(outcomes >= 0)
+    return at, outcomes[at]
+
+
+def _place(at: Index, n_read: int) -> int:
+    """Return how many labels of the order have to be found for so many where the models differ."""
+    return int(at[n_read - 1]) + 1 if n_read else 0
+
+
+def _change(codes: Index) -> int:
+    return int(np.sum(codes == BASELINE) - np.sum(codes == CHALLENGER))
+
+
+def labels_needed(pair: Pair, outcomes: Index) -> dict[str, Any]:
+    """Return what one order of all unlabelled rows needs, chosen and at random.
+
+    Parameters
+    ----------
+    pair : Pair
+        The question.
+    outcomes : array of int, of shape (n_rows,)
+        What the labels of the rows, in random order, say; -1 where the two models agree.
+
+    Returns
+    -------
+    dict
+        ``answer``, whether it is ``wrong``, and the labels that were ``needed``: of chosen rows,
+        of ``random`` ones, and by the formula of ``plain`` sets. The same for "not worse", None
+        where that is not so. ``sign_test`` is what as many random labels say.
+    """
+    at, codes = _of_pair(outcomes)
+    first = first_answer(pair, outcomes)
+    path, change = settle(pair, codes).path, _change(codes)
+    reached = np.flatnonzero(path[:, 1] <= pair.n_margin)
+    not_worse = int(reached[0]) if len(reached) else None
+    return {
+        "needed": first.n_read,
+        "answer": first.answer,
+        "wrong": first.wrong,
+        "random": first.needed,
+        "plain": plain_labels(pair, codes),
+        "sign_test": sign_test(outcomes[: first.n_read], pair.alpha),
+        "not_worse": not_worse,
+        "not_worse_wrong": not_worse is not None and change > pair.n_margin,
+        "not_worse_random": None if not_worse is None else _place(at, not_worse),
+    }
+
+
+def sign_test(outcomes: Index, alpha: float) -> str:
+    """Return which model an exact two-sided sign test finds better, if any."""
+    wins = [int(np.sum(outcomes == code)) for code in (CHALLENGER, BASELINE)]
+    if not sum(wins) or stats.binomtest(wins[0], sum(wins)).pvalue > alpha:
+        return OPEN
+    return HELP if wins[0] > wins[1] else HARM
+
+
+def plain_labels(pair: Pair, codes: Index) -> int:
+    """Return the labels needed by the sets {prior / posterior < 1 / alpha}, each taken alone."""
+    states = _all_states(pair)
+    change = states[BASELINE] - states[CHALLENGER]
+    evidence, n_outcomes = np.zeros(len(change)), NEITHER if pair.two_outcomes else NEITHER + 1
+    counts = np.zeros(NEITHER + 1)
+    for n in range(len(codes) + 1):
+        possible = change[evidence >= np.log(pair.alpha) - ROUNDING]
+        if len(possible):
+            ends = np.array([[possible.min(), possible.max()]])
+            if _answers(pair, ends)[0] != OPEN:
+                return n
+        if n < len(codes):
+            k = codes[n]
+            of_state = (states[k] - counts[k]) / (pair.n_different - n)
+            with np.errstate(divide="ignore"):
+                evidence += np.log(np.maximum(of_state, 0) * (n + n_outcomes) / (counts[k] + 1))
+            counts[k] += 1
+    raise AssertionError("The labels of all rows leave one state.")
+
+
+def _all_states(pair: Pair) -> Floats:
+    """Return all numbers of rows for the challenger, the baseline and neither."""
+    n = pair.n_different
+    if pair.two_outcomes:
+        right = np.arange(n + 1.0)
+        return np.stack([right, n - right, np.zeros(n + 1)])
+    right, other = np.nonzero(np.tri(n + 1, dtype=bool)[::-1])
+    return np.stack([right, other, n - right - other]).astype(float)
+
+
