@@ -65,6 +65,8 @@ from primum.safe import SafeClassifier
 AGAINST = ("baseline", "supervised")
 # What further labels are of: nothing, rows where models differ, random and uncertain rows.
 ARMS = ("before", "different", "random", "uncertain")
+# What the names of units end with in which models are fitted again with further labels.
+REFITTED = ", refitted"
 # Kinds of rows in the results.
 ORDER, MODEL, BOTH = "order", "model", "both"
 
@@ -85,10 +87,10 @@ class Design:
         Probability with which an answer may be wrong, and region of practical equivalence.
     n_further : int
         Number of further labels with which the model is fitted again.
-    n_refitted : int
-        In how many repeats that is done: the first ones.
     candidates : tuple of str
         Candidates of the safe choice.
+    cv_repeats : int
+        How often its folds are repeated.
     """
 
     n_labeled: int = 40
@@ -97,8 +99,8 @@ class Design:
     alpha: float = 0.05
     margin: float = PRACTICAL_EQUIVALENCE
     n_further: int = 30
-    n_refitted: int = 4
     candidates: tuple[str, ...] = ("ridge", "logistic", "components", "spreading", "kernel")
+    cv_repeats: int = 1
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,11 @@ class Study:
         Functions of a generator and a number of rows that return rows and classes 0, 1, ...
     identities : mapping of str to Any
         What identifies each problem in the configuration.
-    repeats, seed : int
-        Number of random repeats, and seed of everything random.
+    repeats, refits : int
+        Number of random repeats, and in how many of them, the first ones, the model is fitted again
+        with further labels.
+    seed : int
+        Seed of everything random.
     design : Design
         What is the same for all.
     """
@@ -120,6 +125,7 @@ class Study:
     draws: Mapping[str, Draw]
     identities: Mapping[str, Any]
     repeats: int = 20
+    refits: int = 4
     seed: int = 0
     design: Design = field(default_factory=Design)
 
@@ -136,8 +142,13 @@ class Study:
 
     @property
     def units(self) -> list[Unit]:
-        """All pairs (problem, repeat), so that all problems advance together."""
-        return [(name, repeat) for repeat in range(self.repeats) for name in self.draws]
+        """All pairs (problem, repeat), with and without further labels, problems in turn."""
+        questions = [(repeat, name) for repeat in range(self.repeats) for name in self.draws]
+        # Fits with further labels take three times as long: one repeat of them after five others.
+        refits = range(min(self.refits, self.repeats))
+        models = [(5 * (k + 1), f"{name}{REFITTED}", k) for k in refits for name in self.draws]
+        timed = [*((repeat, name, repeat) for repeat, name in questions), *models]
+        return [(name, repeat) for _, name, repeat in sorted(timed, key=lambda one: one[0])]
 
 
 def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed: int = 0) -> Study:
@@ -149,7 +160,7 @@ def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed
         if name not in PAPER and scenario.draw not in draws.values():
             draws[name] = scenario.draw
             identities[name] = f"simulated, {scenario.draw.__name__}"
-    return Study(draws, identities, Study.repeats if repeats is None else repeats, seed)
+    return Study(draws, identities, Study.repeats if repeats is None else repeats, seed=seed)
 
 
 def _draw_of(X: Floats, codes: Index, rng: np.random.Generator, _n_rows: int) -> Any:
@@ -180,18 +191,24 @@ def run_study(
         Rows of three kinds, in the column ``kind``: one for every question and order, one for every
         order and both questions, and one for every model that was fitted again.
     """
-    with ResultStore(folder, study.config, resume=resume) as store:
+    with ResultStore(folder, study.config, resume=resume, part_of=problem_of) as store:
         missing = [unit for unit in study.units if unit not in store.done]
-        tasks = ((unit, study.draws[unit[0]], study.design, study.seed) for unit in missing)
+        shared = (study.design, study.seed)
+        tasks = ((unit, study.draws[problem_of(unit[0])], *shared) for unit in missing)
         work = run_parallel(run_unit, tasks, jobs)
         shown = with_progress(work, len(missing), "settling", "repeat") if verbose else work
         for unit, rows in shown:
             store.append(unit, rows)
         return pd.DataFrame(
-            {"dataset": unit[0], "repeat": unit[1], **row}
+            {"dataset": problem_of(unit[0]), "repeat": unit[1], **row}
             for unit in study.units
             for row in store.done[unit]
         )
+
+
+def problem_of(name: str) -> str:
+    """Return the name of the problem of a unit."""
+    return name.removesuffix(REFITTED)
 
 
 def run_unit(
@@ -199,18 +216,18 @@ def run_unit(
 ) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one problem)."""
     name, repeat = unit
-    rng = rng_for(seed, "settling", name, repeat)
+    rng = rng_for(seed, "settling", problem_of(name), repeat)
     with threadpool_limits(1):
         fitted = Fitted.of(draw, design, rng)
         orders = [rng.permutation(len(fitted.truth)) for _ in range(design.n_orders)]
+        if name.endswith(REFITTED):
+            return unit, [{"kind": MODEL, **row} for row in fitted.refits(orders[0], rng)]
         rows = [
             {"kind": ORDER, "against": against, "order": k, **row}
             for against in AGAINST
             for k, row in enumerate(fitted.questions(against, orders))
         ]
         rows += [{"kind": BOTH, "order": k, **row} for k, row in enumerate(fitted.both(orders))]
-        if repeat < design.n_refitted:
-            rows += [{"kind": MODEL, **row} for row in fitted.refits(orders[0], rng)]
     return unit, rows
 
 
@@ -353,7 +370,9 @@ def fit_stack(
 ) -> SafeClassifier:
     """Return the safe choice, fitted; ``chosen`` are rows whose labels were not drawn at random."""
     seed = int(rng.integers(2**31))
-    clf = SafeClassifier(list(design.candidates), random_state=seed, n_jobs=1)
+    clf = SafeClassifier(
+        list(design.candidates), n_repeats=design.cv_repeats, random_state=seed, n_jobs=1
+    )
     return clf.fit(X, labels, chosen=chosen if chosen is not None and len(chosen) else None)
 
 
