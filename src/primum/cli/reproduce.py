@@ -1,4 +1,4 @@
-"""``primum reproduce``: rerun the paper's experiments, or the race of the safe choice."""
+"""``primum reproduce``: rerun the paper's experiments, the race of the safe choice, or settling."""
 
 import sys
 import warnings
@@ -28,15 +28,18 @@ from primum.experiments.pages.reproduction import (
     write_race_report,
     write_table_report,
 )
+from primum.experiments.pages.settling import write_settling_report
 from primum.experiments.paper import PLANS, Plan
 from primum.experiments.race import RACES
 from primum.experiments.runner import beside, run_with_further
+from primum.experiments.settling import run_study, settling_study
 
 # Targets that are experiments, and the plan of each.
 PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
 PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
-TARGETS = (*PAPER_TARGETS, *RACES, "all")
+SETTLING = "settling"
+TARGETS = (*PAPER_TARGETS, *RACES, SETTLING, "all")
 DONE_IN_PART = 3  # exit code: some data sets are missing, and the others were run
 
 
@@ -81,6 +84,10 @@ class Reproduction:
             words = write_datasets_report(folder, self.datasets)
         elif target == "illustrations":
             words = write_illustrations(folder, self.seed)
+        elif target == SETTLING:
+            study = settling_study(self.datasets, self.repeats, self.seed)
+            results = run_study(study, folder, jobs=self.jobs, resume=self.resume)
+            words = write_settling_report(folder, results, self.missing)
         else:
             words = self._report(target, folder)
         click.echo("\n".join(words))
@@ -160,7 +167,9 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     callback=_list_methods,
     help="List the names for --methods, with their estimators.",
 )
-@click.option("--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice.")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice and settling."
+)
 @jobs_option("jobs")
 @click.option("--seed", type=int, default=0)
 @data_home_option
@@ -180,6 +189,7 @@ def reproduce(
     """Reproduce a table or figure of the paper and compare it with the published values.
 
     The targets safe-choice... compare the safe choice with tuned supervised models instead.
+    settling measures how many labels, of rows where two models differ, answer which one is better.
 
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
     continues with --resume; finished repeats are not lost. --methods adds columns to its tables and

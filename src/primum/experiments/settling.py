@@ -29,7 +29,7 @@ Labels that were not drawn at random are marked as chosen. Errors are counted on
 of the three has labelled, and on those that the model itself has no label of.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -515,5 +515,3 @@ def _all_states(pair: Pair) -> Floats:
         return np.stack([right, n - right, np.zeros(n + 1)])
     right, other = np.nonzero(np.tri(n + 1, dtype=bool)[::-1])
     return np.stack([right, other, n - right - other]).astype(float)
-
-

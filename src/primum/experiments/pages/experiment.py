@@ -62,7 +62,12 @@ def provenance(folder: Path, further: Iterable[str] = ()) -> Iterator[str]:
         "estimator left open."
     )
     yield _methods_table(methods).to_html()
-    yield _data_table(config["data"]).to_html()
+    yield from data_and_versions(snapshot)
+
+
+def data_and_versions(snapshot: Mapping[str, Any]) -> Iterator[str]:
+    """Yield, as HTML, the data sets and the versions of a snapshot of a results folder."""
+    yield _data_table(snapshot["config"]["data"]).to_html()
     for number, versions in enumerate(snapshot["versions"], start=1):
         which = f" (run {number} into this folder)" if len(snapshot["versions"]) > 1 else ""
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -154,7 +154,7 @@ def _agreement_sections(folder: Path, summary: DataFrame) -> Iterator[Section]:
     """Draw z if there are enough repeats for it."""
     if summary["z"].notna().any():
         figure, numbers = figures.z_figure(summary), figures.z_table(summary)
-        drawing = _draw(folder, "z", figure, Z_CAPTION, numbers)
+        drawing = draw(folder, "z", figure, Z_CAPTION, numbers)
         yield "Agreement with the published values", [drawing]
 
 
@@ -165,7 +165,7 @@ def write_curves_report(run: Run) -> list[str]:
     sections: list[Section] = []
     for target, measure in CURVES.items():
         shown = _with_the_twins_loss(drawn) if measure == "loss_test" else drawn
-        drawing = _draw(run.folder, target, *figures.curves(shown, measure))
+        drawing = draw(run.folder, target, *figures.curves(shown, measure))
         sections.append((target.replace("-", " ").capitalize(), [drawing]))
     sections += _agreement_sections(run.folder, summary)
     return _write_page(run, _judgment(run.plan, summary), sections)
@@ -177,7 +177,7 @@ def write_peaking_report(run: Run) -> list[str]:
     zoom = summary[summary["n_unlabeled"] <= ZOOM]
     sections = []
     for name, shown in {"peaking": summary, "peaking-zoom": zoom}.items():
-        drawing = _draw(run.folder, name, *figures.curves(shown, "error", log_scale=False))
+        drawing = draw(run.folder, name, *figures.curves(shown, "error", log_scale=False))
         sections.append((name.replace("-", ", ").capitalize(), [drawing]))
     return _write_page(run, _peaks(summary, run.results), sections)
 
@@ -203,7 +203,7 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
         drawn = most_moved(X, y, rng, fit_intercept=name == "constrained-subset")
         figure = plot_constraint_set(drawn.clf, X, drawn.y, oracle=drawn.oracle).figure
         models = {"supervised": drawn.clf.supervised_, "ICLS": drawn.clf, "oracle": drawn.oracle}
-        parts.append(_draw(folder, name, figure, caption, _parameters_table(models)))
+        parts.append(draw(folder, name, figure, caption, _parameters_table(models)))
     page = html_page("Illustrations", [("Models of one and two parameters", parts)])
     write_file(folder / "report.html", page)
     return [f"Drew both illustrations in {folder / 'figures'}."]
@@ -287,7 +287,7 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
             )
 
 
-def _draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
+def draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
     """Save a figure, and return it as HTML with its numbers."""
     figures.save_figure(figure, folder / "figures", name)
     return picture(figure, caption, numbers.to_html())
