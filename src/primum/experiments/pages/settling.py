@@ -24,7 +24,7 @@ from primum.experiments.settling import AGAINST, ARMS, BOTH, MODEL, ORDER
 from primum.judging.settling import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
 from primum.pages.page import Cell, Table, html_page, paragraph
-from primum.pages.pictures import line_styles, new_figure
+from primum.pages.pictures import COLORS, new_figure
 
 TITLE = "From cannot tell to an answer: labels where two models differ"
 # Numbers of labels at which the share of settled questions is reported.
@@ -51,11 +51,11 @@ ARM_NAMES = {
 }
 # A group of orders is marked if so many wrong ones, or more, are less probable than this.
 SUSPICIOUS = 0.01
-# The curves of the figure, by the columns that they are drawn from.
+# The curves of the figure, by the columns that they are drawn from: name, colour and line.
 CURVES = {
-    "needed": "rows where the models differ",
-    "random": "random rows",
-    "not_worse": "rows where they differ: known to be not worse",
+    "needed": ("rows where the models differ", COLORS["ICLS"], "-"),
+    "not_worse": ("the same, until known to be not worse", COLORS["oracle"], ":"),
+    "random": ("random rows", COLORS["supervised"], "--"),
 }
 TICKS = (0, 10, 30, 100, 300, 1000)
 WIDTH, HEIGHT = 6.4, 3.8
@@ -234,7 +234,7 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
     """
     rows = results[(results["kind"] == MODEL) & (results["n_different"] >= n_different)]
     found = []
-    for arm in ARMS:
+    for arm in ARMS if len(rows) else ():
         numbers: dict[str, Any] = {"arm": arm}
         for measure in ("error", "error_own"):
             table = HUNDREDTHS * rows.pivot(
@@ -257,8 +257,6 @@ def model_table(results: DataFrame, n_further: int) -> Table:
     rows = []
     for which, least in (("all", 0), (f"{n_further} rows or more differ", n_further)):
         for _, one in model_numbers(results, least).iterrows():
-            if not one["fits"]:
-                continue
             cells = [f"{one[key]:.1f} ± {one[f'{key}_se']:.1f}" for key in ("error", "error_own")]
             keys = ("error_change", "error_own_change")
             same = one["arm"] == "random"
@@ -295,22 +293,18 @@ def settled_figure(results: DataFrame) -> Any:
     """Draw the share of open questions that are settled against the number of labels."""
     figure = new_figure(WIDTH, HEIGHT)
     axes = figure.add_subplot()
-    styles = line_styles(list(CURVES.values()))
-    for (n_labels, share), name in zip(
-        settled_curves(results).values(), CURVES.values(), strict=True
-    ):
-        color, _ = styles[name]
-        line = "--" if name == CURVES["random"] else ":" if name == CURVES["not_worse"] else "-"
+    for column, (n_labels, share) in settled_curves(results).items():
+        name, color, line = CURVES[column]
         axes.step(n_labels, share, line, where="post", color=color, label=name, linewidth=1.8)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
     axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
     axes.minorticks_off()
     axes.set(xlim=(0, TICKS[-1]), ylim=(0, 1.02))
-    axes.set(xlabel="labels", ylabel="share of open questions settled")
+    axes.set(xlabel="number of labels", ylabel="open questions settled")
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="y", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(title="labels of", frameon=False, loc="lower right")
+    figure.legend(title="Labels of", frameon=False, loc="outside upper left")
     return figure
 
 
@@ -321,7 +315,11 @@ def figure_table(results: DataFrame) -> Table:
         (Cell(f"{n:,}", value=n), *(f"{share[n]:.1%}" for _, share in curves.values()))
         for n in TICKS
     ]
-    return Table.of("Share of open questions settled.", ("Labels", *CURVES.values()), rows)
+    return Table.of(
+        "Share of open questions settled.",
+        ("Labels", *(name for name, _, _ in CURVES.values())),
+        rows,
+    )
 
 
 def sentences(results: DataFrame, alpha: float) -> Iterator[str]:
@@ -392,7 +390,7 @@ def _of_cells(orders: DataFrame, alpha: float) -> str:
         f"Of {counted(len(cells), 'cell')} by share and truth, {len(above)} "
         f"{'has' if len(above) == 1 else 'have'} more than {alpha:.0%}, {marked} of them more "
         f"than chance explains; the largest share is {int(worst['sum'])} of "
-        f"{int(worst['size']):,}."
+        f"{int(worst['size']):,} orders."
     )
 
 
