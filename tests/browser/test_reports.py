@@ -115,6 +115,7 @@ ONE_OF_A_KIND = {
     "illustrations": LOOKS[1],
     "peaking": LOOKS[1],
     "safe-choice": LOOKS[0],
+    "settling": LOOKS[1],
     "table2": LOOKS[1],
 }
 EVERYWHERE = [

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from primum.cli.main import primum
+from primum.experiments import settling
 from primum.experiments.datasets import CATALOGUE
 from primum.experiments.paper import PLANS
 from reference import SHARED
@@ -219,6 +220,26 @@ def test_illustrations_need_no_data(call, tmp_path):
         assert (tmp_path / "out" / "figures" / f"{name}.png").exists()
 
 
+def test_settling_is_run_reported_and_continued(call, tmp_path, monkeypatch):
+    def small(datasets, repeats, seed):
+        full = settling.settling_study(datasets, repeats, seed)
+        design = settling.Design(most_unlabeled=100, n_orders=2, candidates=("ridge",))
+        draws, data = ({"wdbc": one["wdbc"]} for one in (full.draws, full.identities))
+        return settling.Study(draws, data, 1, 0, design=design)
+
+    monkeypatch.setattr("primum.cli.reproduce.settling_study", small)
+    run = ("reproduce", "settling", "--datasets", "wdbc", "--jobs", 1, "--out", "out")
+    answer = call(*run)
+    assert answer.exit_code == 0, answer.output
+    assert "The cross-validated verdict is open in" in answer.output
+    assert f"Report: {Path('out') / 'report.html'}" in answer.output
+    journal = (tmp_path / "out" / "journal.jsonl").read_bytes()
+    assert journal.count(b"\n") == 1
+    assert call(*run, "--resume").exit_code == 0
+    assert (tmp_path / "out" / "journal.jsonl").read_bytes() == journal
+    assert "already contains results" in call(*run).output
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -228,6 +249,7 @@ def test_illustrations_need_no_data(call, tmp_path):
         (("table9",), "'table9' is not one of"),
         (("table2", "--methods", "icls,usn"), "Unknown method 'usn': did you mean 'usm'"),
         (("table1", "--methods", "icls"), "table1 compares no methods"),
+        (("settling", "--methods", "icls"), "settling compares no methods"),
     ],
 )
 def test_wrong_usage(call, arguments, sentence):

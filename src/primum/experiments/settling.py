@@ -125,7 +125,7 @@ class Study:
     draws: Mapping[str, Draw]
     identities: Mapping[str, Any]
     repeats: int = 20
-    refits: int = 4
+    refits: int = 2
     seed: int = 0
     design: Design = field(default_factory=Design)
 
