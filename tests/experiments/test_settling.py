@@ -182,7 +182,7 @@ def test_a_run_is_the_same_again_and_continues(run, tmp_path):
     again = run_study(study, folder, resume=True, verbose=False)
     pd.testing.assert_frame_equal(results, again)
     kinds = results["kind"].value_counts()
-    assert kinds.to_dict() == {"order": 8, "both": 4, "model": 4}
+    assert kinds.to_dict() == {"order": 8, "both": 4, "model": 5}
     orders = results[results["kind"] == "order"]
     assert (orders["needed"] <= orders["plain"]).all()
     assert (orders["needed"] <= orders["random"]).all()
@@ -193,9 +193,9 @@ def test_models_are_judged_on_rows_that_none_has_labelled(run):
     _, _, results = run
     models = results[results["kind"] == "model"].set_index("arm")
     assert list(models.index) == list(ARMS)
-    assert models["n_rest"].between(150 - 30, 150 - 10).all()
+    assert models["n_common"].between(150 - 30, 150 - 10).all()
     # Errors are counts of rows.
-    wrong = models["error"] * models["n_rest"]
+    wrong = models["error"] * models["n_common"]
     np.testing.assert_allclose(wrong, wrong.round(), atol=1e-9)
     own = models["error_own"] * np.where(models.index == "before", 150, 140)
     np.testing.assert_allclose(own, own.round(), atol=1e-9)

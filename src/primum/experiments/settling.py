@@ -25,8 +25,9 @@ evaluated from their definition, state by state: they must never need fewer labe
 
 What the labels do to the model: the stack is fitted again with further labels, of rows of D in
 their order, of random rows, and of the rows whose two largest scores are nearest to each other.
-Labels that were not drawn at random are marked as chosen. Errors are counted on the rows that none
-of the three has labelled, and on those that the model itself has no label of.
+Labels that were not drawn at random are marked as chosen: they are trained on, but never held out.
+The rows of D are labelled once more without that mark. Errors are counted on the rows that nobody
+has labelled, and on those that the model itself has no label of.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,8 +64,12 @@ from primum.safe import SafeClassifier
 
 # The models that the safe stack is compared with, by the attributes that hold them.
 AGAINST = ("baseline", "supervised")
-# What further labels are of: nothing, rows where models differ, random and uncertain rows.
-ARMS = ("before", "different", "random", "uncertain")
+# What further labels are of: nothing, rows where models differ (marked as chosen, and not), random
+# rows and uncertain ones.
+BEFORE, DIFFERENT, UNMARKED, RANDOM, UNCERTAIN = (
+    *("before", "different", "unmarked", "random", "uncertain"),
+)
+ARMS = (BEFORE, DIFFERENT, UNMARKED, RANDOM, UNCERTAIN)
 # What the names of units end with in which models are fitted again with further labels.
 REFITTED = ", refitted"
 # Kinds of rows in the results.
@@ -260,7 +265,8 @@ class Fitted:
         X, y = draw(rng, n_rows)
         order = labeled_first(y, np.arange(len(y)), rng)[:n_rows]
         X, y = X[order], y[order]
-        clf = fit_stack(design, X, np.where(np.arange(len(y)) < design.n_labeled, y, -1), rng)
+        labels = np.where(np.arange(len(y)) < design.n_labeled, y, -1)
+        clf = stack_of(design, int(rng.integers(2**31))).fit(X, labels)
         unlabeled = X[design.n_labeled :]
         models = {"stack": clf, "baseline": clf.baseline_, "supervised": clf.supervised_}
         predicted = {name: model.predict(unlabeled) for name, model in models.items()}
@@ -316,28 +322,34 @@ class Fitted:
 
     def refits(self, order: Index, rng: np.random.Generator) -> Iterable[dict[str, Any]]:
         """Yield the errors of the stack before and after further labels."""
-        chosen = self._further(order, rng)
-        rest = ~np.isin(np.arange(len(self.truth)), np.concatenate(list(chosen.values())))
-        n_different = int(np.sum(self._differs()))
+        further = self._further(order, rng)
+        labelled = np.concatenate(list(further.values()))
+        common = np.setdiff1d(np.arange(len(self.truth)), labelled)
+        seed = int(rng.integers(2**31))
         for arm in ARMS:
-            rows = chosen.get(arm, np.arange(0))
-            labels = np.where(np.arange(len(self.y)) < self.design.n_labeled, self.y, -1)
-            at = rows + self.design.n_labeled
-            labels[at] = self.y[at]
-            predicted = self.predicted["stack"]
-            if arm != "before":
-                marked = self._marked(arm, rows) + self.design.n_labeled
-                clf = fit_stack(self.design, self.X, labels, rng, chosen=marked)
-                predicted = clf.predict(self.X[self.design.n_labeled :])
-            wrong = predicted != self.truth
-            own = np.delete(wrong, rows)
+            rows = further[arm]
+            wrong = self._refitted(arm, rows, seed) != self.truth
             yield {
                 "arm": arm,
-                "error": float(np.mean(wrong[rest])),
-                "error_own": float(np.mean(own)),
-                "n_rest": int(rest.sum()),
-                "n_different": n_different,
+                "error": float(np.mean(wrong[common])),
+                "error_own": float(np.mean(np.delete(wrong, rows))),
+                "n_common": len(common),
+                "n_different": int(np.sum(self._differs())),
             }
+
+    def _refitted(self, arm: str, rows: Index, seed: int) -> Index:
+        """Return the predictions of the stack, fitted again with the labels of further rows."""
+        if arm == BEFORE:
+            return self.predicted["stack"]
+        n_labeled = self.design.n_labeled
+        known = np.append(np.arange(n_labeled), rows + n_labeled)
+        labels = np.full_like(self.y, -1)
+        labels[known] = self.y[known]
+        chosen = rows[self._differs()[rows]] if arm == DIFFERENT else rows
+        marked = arm in (DIFFERENT, UNCERTAIN) and len(chosen) > 0
+        clf = stack_of(self.design, seed)
+        clf.fit(self.X, labels, chosen=chosen + n_labeled if marked else None)
+        return np.asarray(clf.predict(self.X[n_labeled:]))
 
     def _differs(self) -> Mask:
         """Return on which rows the stack differs from one of the others."""
@@ -345,35 +357,23 @@ class Fitted:
 
     def _further(self, order: Index, rng: np.random.Generator) -> dict[str, Index]:
         """Return the rows to label; where too few differ, random ones are added."""
-        n_further = self.design.n_further
-        differs = self._differs()[order]
+        n_further, differs = self.design.n_further, self._differs()[order]
         scores = np.sort(self.clf.predict_proba(self.X[self.design.n_labeled :]), axis=1)
+        different = np.concatenate([order[differs], order[~differs]])[:n_further]
+        gap = scores[:, -1] - scores[:, -2]
         return {
-            "different": np.concatenate([order[differs], order[~differs]])[:n_further],
-            "random": rng.permutation(len(order))[:n_further],
-            "uncertain": np.argsort(scores[:, -1] - scores[:, -2], kind="stable")[:n_further],
+            BEFORE: order[:0],
+            DIFFERENT: different,
+            UNMARKED: different,
+            RANDOM: rng.permutation(len(order))[:n_further],
+            UNCERTAIN: np.argsort(gap, kind="stable")[:n_further],
         }
 
-    def _marked(self, arm: str, rows: Index) -> Index:
-        """Return those of the further rows that were not drawn at random."""
-        if arm == "different":
-            return rows[self._differs()[rows]]
-        return rows[:0] if arm == "random" else rows
 
-
-def fit_stack(
-    design: Design,
-    X: Floats,
-    labels: Index,
-    rng: np.random.Generator,
-    chosen: Index | None = None,
-) -> SafeClassifier:
-    """Return the safe choice, fitted; ``chosen`` are rows whose labels were not drawn at random."""
-    seed = int(rng.integers(2**31))
-    clf = SafeClassifier(
-        list(design.candidates), n_repeats=design.cv_repeats, random_state=seed, n_jobs=1
-    )
-    return clf.fit(X, labels, chosen=chosen if chosen is not None and len(chosen) else None)
+def stack_of(design: Design, seed: int) -> SafeClassifier:
+    """Return the safe choice of a design, not fitted."""
+    candidates = list(design.candidates)
+    return SafeClassifier(candidates, n_repeats=design.cv_repeats, random_state=seed, n_jobs=1)
 
 
 def outcomes_of(challenger: AnyArray, baseline: AnyArray, truth: AnyArray) -> Index:
@@ -422,7 +422,12 @@ def first_answer(pair: Pair, outcomes: Index) -> First:
     With the labels of all rows every question is settled.
     """
     at, codes = _of_pair(outcomes)
-    answers = _answers(pair, settle(pair, codes).path)
+    return _first_on(pair, settle(pair, codes).path, at, codes)
+
+
+def _first_on(pair: Pair, path: Index, at: Index, codes: Index) -> First:
+    """Return when bounds that run along an order settle a question."""
+    answers = _answers(pair, path)
     n_read = next(n for n, answer in enumerate(answers) if answer != OPEN)
     wrong = answers[n_read] != true_answer(pair, _change(codes))
     return First(_place(at, n_read), n_read, answers[n_read], wrong)
@@ -461,8 +466,8 @@ def labels_needed(pair: Pair, outcomes: Index) -> dict[str, Any]:
         where that is not so. ``sign_test`` is what as many random labels say.
     """
     at, codes = _of_pair(outcomes)
-    first = first_answer(pair, outcomes)
-    path, change = settle(pair, codes).path, _change(codes)
+    path = settle(pair, codes).path
+    first = _first_on(pair, path, at, codes)
     reached = np.flatnonzero(path[:, 1] <= pair.n_margin)
     not_worse = int(reached[0]) if len(reached) else None
     return {
@@ -473,7 +478,7 @@ def labels_needed(pair: Pair, outcomes: Index) -> dict[str, Any]:
         "plain": plain_labels(pair, codes),
         "sign_test": sign_test(outcomes[: first.n_read], pair.alpha),
         "not_worse": not_worse,
-        "not_worse_wrong": not_worse is not None and change > pair.n_margin,
+        "not_worse_wrong": not_worse is not None and _change(codes) > pair.n_margin,
         "not_worse_random": None if not_worse is None else _place(at, not_worse),
     }
 

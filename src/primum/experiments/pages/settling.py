@@ -20,7 +20,18 @@ from primum.comparison.store import read_snapshot
 from primum.experiments.pages.experiment import Section, data_and_versions
 from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table
 from primum.experiments.pages.tables import dataset_title
-from primum.experiments.settling import AGAINST, ARMS, BOTH, MODEL, ORDER
+from primum.experiments.settling import (
+    AGAINST,
+    ARMS,
+    BEFORE,
+    BOTH,
+    DIFFERENT,
+    MODEL,
+    ORDER,
+    RANDOM,
+    UNCERTAIN,
+    UNMARKED,
+)
 from primum.judging.settling import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
 from primum.pages.page import Cell, Table, html_page, paragraph
@@ -44,10 +55,11 @@ VERDICTS = {
 }
 MODELS = {"baseline": "the baseline", "supervised": "the supervised stack"}
 ARM_NAMES = {
-    "before": "none",
-    "different": "rows where the models differ",
-    "random": "random rows",
-    "uncertain": "most uncertain rows",
+    BEFORE: "none",
+    DIFFERENT: "rows where the models differ",
+    UNMARKED: "the same, not marked as chosen",
+    RANDOM: "random rows",
+    UNCERTAIN: "most uncertain rows",
 }
 # A group of orders is marked if so many wrong ones, or more, are less probable than this.
 SUSPICIOUS = 0.01
@@ -146,9 +158,9 @@ def _wrong(numbers: Mapping[str, Any], alpha: float) -> Cell:
 
 
 GROUP_HEADER = (
-    *("Fits", "Settled with 0 labels", "with 30", "with 100", "Labels needed"),
-    *("Not worse with 0", "with 30", "with 100", "Random labels needed", "Sign test finds it"),
-    "Wrong",
+    *("Fits", "Settled with 0 labels", "Settled with 30", "Settled with 100", "Labels needed"),
+    *("Not worse with 0", "Not worse with 30", "Not worse with 100"),
+    *("Random labels needed", "Sign test finds a difference", "Wrong"),
 )
 GROUP_CAPTION = (
     "Shares are those of orders, and all of them are settled with the labels of all rows where the "
@@ -240,7 +252,7 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
             table = HUNDREDTHS * rows.pivot(
                 index=["dataset", "repeat"], columns="arm", values=measure
             )
-            change = table[arm] - table["random"]
+            change = table[arm] - table[RANDOM]
             numbers |= {
                 "fits": len(table),
                 measure: table[arm].mean(),
@@ -259,20 +271,22 @@ def model_table(results: DataFrame, n_further: int) -> Table:
         for _, one in model_numbers(results, least).iterrows():
             cells = [f"{one[key]:.1f} ± {one[f'{key}_se']:.1f}" for key in ("error", "error_own")]
             keys = ("error_change", "error_own_change")
-            same = one["arm"] == "random"
+            same = one["arm"] == RANDOM
             changes = ["" if same else f"{one[k]:+.2f} ± {one[f'{k}_se']:.2f}" for k in keys]
             names = (ARM_NAMES[one["arm"]], which, one["fits"])
             rows.append((*names, cells[0], changes[0], cells[1], changes[1]))
     caption = (
         f"Error of the safe stack, in %, fitted again with {n_further} further labels, ± standard "
         "errors of the means over fits; differences are paired. Common rows: unlabelled rows that "
-        "none of the three has labelled. Own rows: unlabelled rows that this one has not labelled, "
+        "nobody has labelled. Own rows: unlabelled rows that this one has not labelled, "
         "which differ from arm to arm, because uncertain rows and those on which models differ are "
-        f"harder than others. Where fewer than {n_further} rows differ, random ones are added."
+        f"harder than others. Where fewer than {n_further} rows differ, random ones are added. "
+        "Labels that were not drawn at random are marked as chosen and never held out, unless it "
+        "says otherwise."
     )
     header = (
-        *("Labels of", "Fits", "Number", "Common rows", "minus random"),
-        *("Own rows", "minus random "),
+        *("Labels of", "Fits", "Number", "Error, common rows", "Common rows, minus random"),
+        *("Error, own rows", "Own rows, minus random"),
     )
     return Table.of(caption, header, rows)
 
@@ -400,12 +414,12 @@ def _on_models(results: DataFrame) -> Iterator[str]:
         return
     table = model_numbers(results).set_index("arm")
     listed = ", ".join(
-        f"{ARM_NAMES[arm]} {table.loc[arm, 'error']:.1f}%" for arm in ARMS if arm != "before"
+        f"{ARM_NAMES[arm]} {table.loc[arm, 'error']:.1f}%" for arm in ARMS if arm != BEFORE
     )
-    change, se = table.loc["different", ["error_change", "error_change_se"]]
+    change, se = table.loc[DIFFERENT, ["error_change", "error_change_se"]]
     yield (
         f"The model fitted again with further labels, {int(table['fits'].iloc[0])} fits, error on "
-        f"rows that none has labelled: {listed}; before {table.loc['before', 'error']:.1f}%. Rows "
+        f"rows that nobody has labelled: {listed}; before {table.loc[BEFORE, 'error']:.1f}%. Rows "
         f"where the models differ against random rows: {change:+.2f} points (standard error "
         f"{se:.2f})."
     )
