@@ -2,6 +2,7 @@
 
 import json
 from itertools import permutations
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -260,3 +261,21 @@ def test_data_sets_are_identified_by_their_content(reference, monkeypatch):
     X, y = study.draws["haberman"](np.random.default_rng(0), 1)
     assert sorted(y) == sorted(load("haberman").codes)
     assert X.shape == (306, 3)
+
+
+COMMITTED = Path(__file__).parents[2] / "experiments" / "settling"
+
+
+@pytest.mark.skipif(not COMMITTED.exists(), reason="source distributions are without the results")
+def test_committed_answers_are_wrong_no_more_often_than_claimed():
+    summary = pd.read_csv(COMMITTED / "summary.csv")
+    alpha = read_snapshot(COMMITTED)["config"]["settling"]["alpha"]
+    assert set(summary["dataset"]) == {*CATALOGUE, *settling_study([]).draws}
+    for wrong in ("wrong", "not_worse_wrong"):
+        counts = zip(summary[wrong], summary["orders_needing_labels"], strict=True)
+        assert not any(pages.exceeds(count, orders, alpha) for count, orders in counts)
+        assert summary[wrong].sum() <= alpha * summary["orders_needing_labels"].sum()
+    assert summary["more_than_plain"].sum() == 0
+    page = (COMMITTED / "report.html").read_text()
+    assert "<u>" not in (COMMITTED / "tables" / "settling-labels.html").read_text()
+    assert f"{summary['orders'].sum():,}" in page
