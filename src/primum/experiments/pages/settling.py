@@ -464,7 +464,8 @@ def _sections(folder: Path, results: DataFrame, tables: Mapping[str, Table]) -> 
     if (questions_of(results)["verdict"] == CANNOT_TELL).any():
         caption = (
             "Share of the questions that cross-validation leaves open which are settled, against "
-            "the number of labels: of rows where the two models differ, and of random rows."
+            "the number of labels: of rows where the two models differ, and of random rows, with "
+            "the same bounds. Dotted: the share known to be not worse; the others are worse."
         )
         drawing = draw(folder, "settled", settled_figure(results), caption, figure_table(results))
         sections.append(("Labels and answers", [drawing]))
