@@ -165,6 +165,8 @@ def test_demo_prints_a_verdict_and_writes_a_report(tmp_path):
     assert done.returncode == 0, done.stderr
     for words in ("$ primum compare", "tuned baseline", "EM-LDA", "Report: out/report.html"):
         assert words in done.stdout
+    for words in ("$ primum settle out", "10 new labels", "15 new labels", "Model: out/model"):
+        assert words in done.stdout
     share = re.search(r"hidden: (\d+\.\d)% of \d+ predictions are right", done.stdout)
     assert float(share[1]) > 80
     page = (tmp_path / "out" / "report.html").read_text()
