@@ -3,7 +3,7 @@
     python examples/harm.py
 
 prints, for every method of this library that can do harm, its mean test error and that of its
-supervised twin over ten draws of a problem. The table is in docs/methods.md.
+supervised twin over ten draws of a problem. docs/methods.md shows the table.
 """
 
 import warnings
@@ -139,7 +139,7 @@ EXAMPLES = [
 
 
 def table_row(example: Example) -> str:
-    """Return a row of the table in docs/methods.md."""
+    """Return a row of the table in experiments/harm, which docs/methods.md shows."""
     errors = example.errors()
     twin, method = errors.mean(axis=0)
     worse = int(np.sum(errors[:, 1] > errors[:, 0]))
