@@ -219,7 +219,7 @@ def test_two_tabs_share_their_answers(open_task):
 def test_keys_of_one_letter_can_be_switched_off(open_task):
     page = open_task(make_task())
     page.locator("summary").last.click()
-    page.get_by_label("Keys of a single letter").uncheck()
+    page.get_by_label("Answer with keys of a single letter").uncheck()
     for key in ("1", "?", "u"):
         page.keyboard.press(key)
     assert page.locator("#row").inner_text() == "Row 1 of 40"

@@ -41,7 +41,7 @@ const load = () => {
   try {
     return localStorage.getItem(STORE);
   } catch {
-    storage = "This browser keeps nothing for this page.";
+    storage = "This browser stores nothing for this page.";
     return null;
   }
 };
@@ -51,7 +51,7 @@ const save = () => {
   try {
     localStorage.setItem(STORE, JSON.stringify(state));
   } catch {
-    storage = "This browser keeps nothing more for this page.";
+    storage = "This browser can store nothing more for this page.";
     showStorage();
   }
 };
@@ -86,7 +86,7 @@ const undo = () => {
   [place, state.answers[last[0]]] = last;
   save();
   show(place);
-  say(`Taken back. ${title(place)}.`);
+  say(`Undone. ${title(place)}.`);
   judgeSoon();
 };
 const go = (row) => {
@@ -243,7 +243,7 @@ const errors = ({ low, high }) => {
 const WORDS = {
   help: "it is better",
   harm: "it is worse",
-  no_difference: "no difference that matters",
+  no_difference: "no practical difference",
   not_worse: "it is not worse; whether it is better is open",
   not_better: "it is not better; whether it is worse is open",
   open: "still open",
@@ -254,7 +254,7 @@ const lines = (question) => {
     + `${WORDS[question.answer]}.`];
   if (all.contradicted) {
     told.push("These labels contradict the random order of the rows, which happens by chance with "
-      + `a probability of at most ${written(pair.alpha * 100)} %: only what is certain is said.`);
+      + `a probability of at most ${written(pair.alpha * 100)} %: only what is certain is claimed here.`);
   }
   if (decidable && question.answerIfDecidable !== question.answer) {
     told.push(`On the rows that can be decided: ${errors(decidable)} ${pair.baseline}; `
@@ -276,7 +276,7 @@ const newsOf = () => {
   if (every(SETTLED, "answerIfDecidable")) {
     return ["aside", "Settled for the rows that can be decided: you may stop if that is enough."];
   }
-  return ["open", nextWithout(-1) < 0 ? "Every row has an answer, and the question is open." : ""];
+  return ["open", nextWithout(-1) < 0 ? "Every row has an answer, but the question is still open." : ""];
 };
 const scope = () => {
   const level = 1 - task.pairs.reduce((sum, { alpha }) => sum + alpha, 0);

@@ -248,22 +248,22 @@ def _body(task: LabellingTask) -> str:
 </div>
 <footer>
 <details id='standing'><summary>How the models stand so far</summary>
-<p>Better not to look before it is settled: who sees the numbers move with a label learns what
-the models predicted, and may label accordingly.</p>
+<p>Better not to look before it is settled: anyone who sees the numbers move after a label learns
+what the models predicted, and may label accordingly.</p>
 <p>On the {task.n_rows:,} unlabelled rows:</p><ul></ul></details>
 <details><summary>How to label</summary>
 <ul>
 <li>Label what is true, one row after the other. If a row cannot be decided, say so: a guess can
-make the answer wrong, \u201ccannot say\u201d only makes it wider.</li>
+make the answer wrong, while \u201ccannot say\u201d only makes it less precise.</li>
 <li>The rows come in random order, which the answer relies on. A row that is skipped counts as
 undecided until it has a label.</li>
 <li>Stop whenever you like. The page says when the question is settled.</li>
 <li>Your answers stay in this browser. Download the sheet to use them.</li>
 <li id='keys'></li>
 </ul>
-<p><label><input type='checkbox' id='shortcuts' checked> Keys of a single letter or digit give
-answers</label></p></details>
-<p>Written by primum. This file is complete: nothing is sent or loaded.</p>
+<p><label><input type='checkbox' id='shortcuts' checked> Answer with
+keys of a single letter or digit</label></p></details>
+<p>Written by primum. This page is complete: it sends and loads nothing.</p>
 </footer>
 <p id='said' role='status'></p>
 """
