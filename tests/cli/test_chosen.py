@@ -37,7 +37,7 @@ def test_a_comparison_judges_by_the_others(call, table, column):
     answer = call("compare", "data.csv", *options)
     assert answer.exit_code == 0, answer.output
     words = " ".join(answer.output.split())
-    assert "20 labelled rows ('no': 10, 'yes': 10), 10 chosen ones that only train and" in words
+    assert "20 labelled rows ('no': 10, 'yes': 10), 10 chosen ones for training only and" in words
     assert "2 of 5 columns are used" in words
     assert (NOTE in words) == (not named)
     report = json.loads(Path("report.json").read_text())
@@ -69,7 +69,7 @@ def test_what_is_refused(call, table, refused):
     table["primum_chosen"] = "yes"
     table.to_csv("data.csv", index=False)
     options = ("data.csv", "--target", "label")
-    every = "All labelled rows of class 'no' (10) were chosen, so that none can be held out"
+    every = "All labelled rows of class 'no' (10) were chosen, so none can be held out"
     refused(call("compare", *options, *QUICK), 1, every)
     refused(call("compare", *options, *QUICK, "--chosen", "none"), 1, "no column 'none'")
     refused(call("fit", *options, "--chosen", "none", "--out", "m.skops"), 1, "no column 'none'")

@@ -74,7 +74,7 @@ def test_no_fold_holds_out_chosen_rows_and_every_one_trains_on_them():
         assert np.isin(chosen, labels.labeled[fold.train]).all()
     (own,) = result.records.cross_fitted.values()
     assert sorted(own.held_out.rows) == np.setdiff1d(np.arange(40), chosen).tolist()
-    assert "28 labelled rows, and 12 chosen ones that only train" in result.verdict
+    assert "28 labelled rows, and 12 chosen ones for training only" in result.verdict
     assert result.to_dict()["n_chosen"] == 12
     (alert,) = (alert for alert in result.alerts if alert.kind == "chosen")
     assert alert.text.startswith("12 of the 40 labels were chosen. If models that had seen")

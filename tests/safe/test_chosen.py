@@ -72,7 +72,7 @@ def test_chosen_rows_are_never_held_out_and_all_others_are(cv):
     clf = quick(cv=cv).fit(X, y, chosen=chosen)
     drawn = np.flatnonzero((y >= 0) & ~chosen)
     np.testing.assert_array_equal(np.unique(clf.held_out_rows_), drawn)
-    assert "28 labelled rows, and 12 chosen ones that only train" in clf.verdict_.baseline.reason
+    assert "28 labelled rows, and 12 chosen ones for training only" in clf.verdict_.baseline.reason
     by_index = quick(cv=cv).fit(X, y, chosen=np.flatnonzero(chosen))
     assert_equal_fits(clf, by_index, X)
 
@@ -128,7 +128,7 @@ def test_a_chosen_row_of_a_group_that_is_held_out_is_not_trained_on():
             np.ones(100, dtype=int),
             "chosen names row 1 of X twice: pass every index once, or a mask",
         ),
-        ("all", "All labelled rows of class 1 (20) were chosen, so that none can be held out"),
+        ("all", "All labelled rows of class 1 (20) were chosen, so none can be held out"),
         ("but one each", "Without the 38 chosen ones, every class has only one labelled row"),
     ],
 )

@@ -218,11 +218,11 @@ def test_an_unknown_or_ambiguous_class_is_refused_with_the_line(sheet, tmp_path)
     path = written(sheet, tmp_path / "x.csv", {"r2": "maybe"})
     with pytest.raises(
         ValueError,
-        match=r"line 3: The label 'maybe' is none of the classes no, yes: correct it, or write",
+        match=r"line 3: The label 'maybe' is not one of the classes no, yes: correct it, or write",
     ):
         labels_in(path, sheet)
     path = written(sheet, tmp_path / "x.csv", {"r2": "YES"})
-    with pytest.raises(ValueError, match="The label 'YES' is none of the classes yes, Yes"):
+    with pytest.raises(ValueError, match="The label 'YES' is not one of the classes yes, Yes"):
         labels_in(path, sheet, ("yes", "Yes"))
 
 
@@ -244,10 +244,10 @@ def test_a_sheet_without_the_target_is_refused(sheet, tmp_path):
     header = [name if name != "churn" else "label" for name in sheet.header]
     path = written(sheet, tmp_path / "x.csv", {}, header=header)
     with pytest.raises(
-        ValueError, match="has no column 'churn' with the labels, but 'primum_row', 'label'"
+        ValueError, match="has no column 'churn' for the labels, only 'primum_row', 'label'"
     ):
         labels_in(path, sheet)
-    with pytest.raises(ValueError, match="is no sheet: pass a CSV file or a spreadsheet"):
+    with pytest.raises(ValueError, match="is not a sheet: pass a CSV file or a spreadsheet"):
         labels_in(tmp_path, sheet)
 
 

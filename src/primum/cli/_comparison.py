@@ -55,7 +55,8 @@ def data_text(result: Comparison) -> str:
     names = [str(name) for name in table.labels.classes.tolist()]
     counts = Counter(table.drawn.codes.tolist())
     classes = listed([f"{name!r}: {counts[code]}" for code, name in enumerate(names)])
-    chosen = f", {table.n_chosen} chosen ones that only train" if table.n_chosen else ""
+    chosen = counted(table.n_chosen, "chosen one")
+    chosen = f", {chosen} for training only" if table.n_chosen else ""
     if table.n_unlabeled == 0:
         return (
             f"All {table.n_labeled} rows are labelled ({classes}{chosen}), so there are no "

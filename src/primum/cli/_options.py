@@ -225,8 +225,8 @@ def id_option(explanation: str) -> Callable[[Command], Command]:
 
 chosen_option = click.option(
     "--chosen",
-    help="Column that marks labels which were not drawn at random: they are only trained on; "
-    "default: the column primum_chosen, if there is one.",
+    help="Column that marks labels which were not drawn at random: they are used for training "
+    "only; default: the column primum_chosen, if there is one.",
 )
 
 

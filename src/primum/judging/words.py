@@ -154,8 +154,8 @@ class Sample:
         if self.n_scored is not None and self.n_scored < self.n_labeled:
             text += f", of which {self.n_scored} are held out,"
         if self.n_chosen:
-            ones = "ones that only train" if self.n_chosen > 1 else "one that only trains"
-            text = f"{text.rstrip(',')}, and {self.n_chosen} chosen {ones},"
+            chosen = counted(self.n_chosen, "chosen one")
+            text = f"{text.rstrip(',')}, and {chosen} for training only,"
         return text
 
     def to_settle(self, n_units: int, settle: int | None) -> int | None:

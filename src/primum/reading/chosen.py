@@ -78,13 +78,13 @@ def _refuse_too_few(labels: KnownLabels, drawn: Index) -> None:
         rarest = int(counts.argmin())
         raise ValueError(
             f"All labelled rows of class {labels.classes.tolist()[rarest]!r} "
-            f"({labels.counts[rarest]}) were chosen, so that none can be held out: label rows of "
-            "it that are drawn at random, or empty these labels."
+            f"({labels.counts[rarest]}) were chosen, so none can be held out: label more rows, "
+            "drawn at random, or empty these labels."
         )
     if counts.max() < 2:
         raise ValueError(
             f"Without the {len(labels.labeled) - len(drawn)} chosen ones, every class has only one "
-            "labelled row, so that none can be held out: label more rows, drawn at random."
+            "labelled row, so none can be held out: label more rows, drawn at random."
         )
 
 

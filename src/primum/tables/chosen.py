@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CHOSEN, SHEET_ROW = "primum_chosen", "primum_row"
 # Notes on these columns.
-MARKS_CHOSEN = "It marks labels that were chosen, which are only trained on."
+MARKS_CHOSEN = "It marks labels that were chosen, which are used for training only."
 NUMBERS_SHEET = "It numbers the rows of a sheet to be labelled."
 
 
@@ -46,6 +46,6 @@ def recognised(columns: Sequence[str], named: str | None) -> str:
     if named is not None or CHOSEN not in columns:
         return ""
     return (
-        f"The column {CHOSEN!r} marks labels that were chosen: they are trained on, but no model "
-        "is judged by them."
+        f"The column {CHOSEN!r} marks labels that were chosen: models are trained on them, but not "
+        "judged by them."
     )

@@ -76,7 +76,7 @@ def read_filled(
     """
     path = Path(path)
     if path.exists() and table_kind(path) == "Parquet":
-        raise ValueError(f"{path} is no sheet: pass a CSV file or a spreadsheet.")
+        raise ValueError(f"{path} is not a sheet: pass a CSV file or a spreadsheet.")
     table, rows = _opened(path, table_format or TableFormat())
     columns = _columns(table, sheet)
     unit = "line" if table.is_text else "row"
@@ -125,7 +125,7 @@ def _columns(table: TableFile, sheet: Sheet) -> dict[str, int]:
             places[name] = exact.get(name, alike[0])
     if sheet.target not in places:
         raise ValueError(
-            f"{table.path} has no column {sheet.target!r} with the labels, but "
+            f"{table.path} has no column {sheet.target!r} for the labels, only "
             f"{listed([repr(name) for name in table.columns])}: give the column with the labels "
             "this name."
         )
