@@ -180,12 +180,12 @@ def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp
     succeeded(call("settle", "report"))
 
     output = succeeded(compare("--out", "report", "--resume"))
-    assert "The labels given before count: there are 3." in output
+    assert "Labels given earlier still count: 3." in output
     assert len(Labelling.read(folder).labels) == 3
     assert "class='bound'" in (folder / "report.html").read_text()
 
     output = succeeded(compare("--out", "report", "--force", "--exclude", "c"))
-    assert "The labels given before are those of other models" in output
+    assert "The labels given earlier are about other models" in output
     assert "kept in report/settlement-1.json" in output
     assert "the new rows to label are in report/rows_to_label-2.csv" in output
     assert sheet.read_bytes() == filled
@@ -260,7 +260,7 @@ def test_errors_are_one_sentence_with_the_line(compared, call, tmp_path):
     rows.to_csv(tmp_path / "mine.csv", index=False)
     refused(
         call("settle", "report", "mine.csv"),
-        "Error: mine.csv, line 3: The label 'perhaps' is none of the classes no, yes",
+        "Error: mine.csv, line 3: The label 'perhaps' is not one of the classes no, yes",
     )
     refused(call("settle", "report", "absent.csv"), "Error: There is no file absent.csv.")
     for damaged in ("{", "[]", json.dumps({"format": 1})):

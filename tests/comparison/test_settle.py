@@ -136,9 +136,11 @@ def test_labels_add_up_and_lead_the_report(capsys):
     result, _, labels = compared(noise=1.0)
     assert result.recommended == "baseline"
     assert result.headline.certain.startswith("On your 300 unlabelled rows the safe stack and the")
-    assert "so at most these change." in result.verdict
+    assert "so the choice between them affects only these." in result.verdict
     assert "at random" not in result.verdict + result.to_markdown()
-    assert result.headline.next_step.startswith("Label about ")
+    assert result.headline.next_step.startswith(
+        "To settle whether the safe stack is better than the baseline, label about "
+    )
     assert result.to_dict()["settlement"]["n_labels"] == 0
     table = result.rows_to_label(12)
     table["left?"] = labels[table.index]
@@ -171,7 +173,7 @@ def test_after_settling_the_model_to_use_is_fitted_to_all_labels(fresh):
     found = result.settle(answers, verbose=False)
     assert found.answer == "help"
     assert found.deployed == "safe stack"
-    assert "fits to all labels" in result.headline.next_step
+    assert "fits a new model, which nobody has judged, to all labels" in result.headline.next_step
     assert result.headline.kind == "help"
     new = result.fit_recommended()
     assert new is not result.fit("safe stack")
@@ -209,9 +211,9 @@ def test_contradicted_labels_of_the_table_are_refused(fresh):
     result, _, labels = fresh
     row = int(result.settlement.rows[0])
     other = "no" if labels[0] == "yes" else "yes"
-    with pytest.raises(ValueError, match=r"Row 0 has the label .* in the table already"):
+    with pytest.raises(ValueError, match=r"Row 0 already has the label .* in the table"):
         result.settle({0: other, row: labels[row]})
-    with pytest.raises(ValueError, match=r"Row c000 has the label .* in the table already"):
+    with pytest.raises(ValueError, match=r"Row c000 already has the label .* in the table"):
         result.settle({"c000": other, f"c{row:03d}": labels[row]})
     assert not result.settlement.labels
     with pytest.raises(ValueError, match="n must be an int >= 1, or None for the expected number"):
@@ -245,7 +247,7 @@ def test_what_labels_cannot_settle_is_said_in_a_sentence():
         ({"scoring": "roc_auc"}, "but this comparison is by"),
         (
             {"baseline": [("a", RidgeClassifier()), ("b", LogisticRegression())]},
-            "baselines cannot be averaged to one model",
+            "baselines cannot be averaged into one model",
         ),
     ):
         result = primum.compare(X, y, **{**plain, **options})

@@ -42,7 +42,7 @@ def test_help_harm_and_no_difference_in_words():
     assert (found.answer, found.n_labels, found.expected_more) == ("help", 18, (0, 0))
     assert found.text == (
         "On your 1,000 rows the safe stack makes between 32 and 98 fewer errors than the baseline "
-        "(95% sure; they differ on 100 rows). It was settled after 9 rows; there are 18 labels."
+        "(95% sure; they differ on 100 rows). It was settled after 9 rows (18 labels so far)."
     )
     assert found.deploy == "Use the safe stack on these rows."
     assert "9 labels were needed." in answer_of(asked(), "1" * 9).text
@@ -59,9 +59,15 @@ def test_help_harm_and_no_difference_in_words():
 @pytest.mark.parametrize(
     ("n_different", "words"),
     [
-        (0, "predict the same classes, so nothing changes. No label was needed."),
-        (1, "differ in 1 prediction, so at most this one changes. This is at most 1%"),
-        (10, "differ in 10 predictions, so at most these change. This is at most 1% of the rows"),
+        (0, "so the choice between them changes nothing. No label was needed."),
+        (
+            1,
+            "in 1 prediction, so the choice between them affects only this one. This is at most 1%",
+        ),
+        (
+            10,
+            "in 10 predictions, so the choice between them affects only these. This is at most 1%",
+        ),
     ],
 )
 def test_few_changed_predictions_need_no_label(n_different, words):
@@ -81,21 +87,23 @@ def test_open_not_worse_and_not_better_say_how_many_labels_are_left():
     assert 0 < low < high <= 100
     assert before.text.startswith(
         "On your 1,000 unlabelled rows the safe stack and the baseline differ in 100 predictions, "
-        f"so at most these change. Labels for about {low} to {high} of these 100 rows settle "
-        "which one is better; to know only whether it is not worse, "
+        f"so the choice between them affects only these. Labelling about {low} to {high} of these "
+        "100 rows should settle which of the two is better; about "
     )
-    assert before.deploy == "Use the baseline meanwhile, the cautious choice."
+    assert before.deploy == "Use the baseline for now, the cautious choice."
     found = answer_of(asked(), "10")
     assert found.answer == "open"
     assert found.text.startswith("Still open: on your 1,000 rows the safe stack makes between ")
-    assert " more labels settle it; to know only whether it is not worse, " in found.text
+    assert " more labels should settle it; about " in found.text
+    assert " should show whether the safe stack is not worse." in found.text
     found = answer_of(asked(n_rows=2000), "111011110111")
     assert found.answer == "not_worse"
     assert found.uses_challenger
-    assert ", so it is not worse in practice. Whether it is better needs about " in found.text
+    assert ", so it is not worse in practice. About " in found.text
+    assert " more labels should settle whether it is better." in found.text
     assert found.deploy == (
-        "Use the safe stack on these rows: it is not worse, and so far it made 2 errors where the "
-        "baseline made 10."
+        "Use the safe stack on these rows: it is not worse, and so far it has made 2 errors "
+        "where the baseline has made 10."
     )
     found = answer_of(asked(n_rows=2000), "000100001000")
     assert found.answer == "not_better"
@@ -124,13 +132,13 @@ def test_undecided_rows_widen_the_bounds_and_the_decidable_ones_stand_beside():
     assert found.high > without.high
     alone = found.bounds.decidable
     assert (
-        f"2 rows could not be decided; on the decidable rows alone it makes between {-alone.high} "
-        f"and {-alone.low} fewer errors than the baseline (95% sure)."
+        "2 rows could not be decided; on the decidable rows alone, the safe stack makes between "
+        f"{-alone.high} and {-alone.low} fewer errors than the baseline (95% sure)."
     ) in found.text
     gap = answer_of(asked(), "1111_11111_1")
     assert (gap.low, gap.high, gap.bounds.n_blank) == (found.low, found.high, 2)
     whole = answer_of(asked(n_different=12, n_rows=300), "10?" * 4)
-    assert "No row is left to label that could settle it." in whole.text
+    assert "No row is left that could settle it." in whole.text
 
 
 def test_labels_that_contradict_a_random_order_claim_only_what_is_certain():
@@ -176,7 +184,8 @@ def test_rows_that_only_settled_questions_need_are_not_asked_for_again():
     more = asking.forecast()
     own = np.flatnonzero(asking.questions[0].differs)
     assert more.high == own[asking.leading.expected_more[1] - 1] + 1
-    assert f"of the {len(asking.rows)} rows on which they disagree" in asking.request
+    assert asking.request.startswith(f"To settle whether {SAFE} is better than {BASE}, label about")
+    assert f"of the {len(asking.rows)} rows on which the models disagree" in asking.request
     found = asking.with_labels({int(row): "yes" for row in asking.rows if row < 30})
     assert found.answers()[0].settled
     assert not found.answers()[1].settled
@@ -241,7 +250,9 @@ def test_labels_add_up_and_an_undecided_row_may_be_decided_later():
 def test_classes_are_found_again_as_spreadsheets_write_them(cell, code):
     asking = asked(classes=("Yes", "1", "2"))
     if code is None:
-        with pytest.raises(ValueError, match=r"label 'True' of row r1 is none of the classes Yes"):
+        with pytest.raises(
+            ValueError, match=r"label 'True' of row r1 is not one of the classes Yes"
+        ):
             asking.with_labels({"r1": cell})
     else:
         assert asking.with_labels({"r1": cell}).labels == {0: code}
@@ -261,24 +272,24 @@ def test_labels_that_cannot_count_are_refused_in_a_sentence():
     twice = pd.DataFrame({"primum_row": ["r2", "r2"], "label": ["yes", "no"]})
     with pytest.raises(ValueError, match="r2 is given twice, with the labels 'yes' and 'no'"):
         asking.with_labels(twice)
-    with pytest.raises(ValueError, match="'maybe' of row r2 is none of the classes no, yes"):
+    with pytest.raises(ValueError, match="'maybe' of row r2 is not one of the classes no, yes"):
         asking.with_labels({"r2": "maybe"})
-    with pytest.raises(ValueError, match="None of the rows was asked for, such as r500"):
+    with pytest.raises(ValueError, match=r"None of these rows was asked for \(the first is r500\)"):
         asking.with_labels({"r500": "yes"})
     with pytest.raises(ValueError, match="no column 'label', got primum_row"):
         asking.with_labels(twice[["primum_row"]])
     with pytest.raises(TypeError, match=r"as a mapping, a Series or the DataFrame.*got list"):
         asking.with_labels(["yes", "no"])
     known = {500: 1, "c7": 0}
-    with pytest.raises(ValueError, match="Row 500 has the label 'yes' in the table already"):
+    with pytest.raises(ValueError, match="Row 500 already has the label 'yes' in the table"):
         asking.with_labels({500: "no", 0: "yes"}, known=known)
-    with pytest.raises(ValueError, match="Row c7 has the label 'no' in the table already"):
+    with pytest.raises(ValueError, match="Row c7 already has the label 'no' in the table"):
         asking.with_labels({"c7": "yes"}, known=known)
     found = asking.with_labels({500: "yes", int(asking.rows[1]): "no", 777: "no"}, known=known)
     assert found.labels == {0: 1, 1: 0}
     assert found.notes == (
-        "1 labelled row was not asked for and not counted, because chosen rows would make the "
-        "guarantee void: 777.",
+        "1 labelled row was not asked for and does not count, because rows of somebody's choice "
+        "would void the guarantee: 777.",
     )
 
 
@@ -288,7 +299,7 @@ def test_names_that_may_mean_different_rows_are_refused():
     both = Settlement.ask(
         *([(SAFE, BASE)], rows, codes), n_rows=10, classes=CLASSES, ids=["1", "2", "3"]
     )
-    with pytest.raises(ValueError, match="such as 1 may be positions or ids, which are different"):
+    with pytest.raises(ValueError, match="such as 1 may be positions or ids, which mean different"):
         both.with_labels({1: "yes"})
     assert both.with_labels({"1": "yes"}).labels == {0: 1}
     same = Settlement.ask(

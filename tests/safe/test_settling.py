@@ -63,7 +63,7 @@ def test_rows_are_those_on_which_the_stacks_differ(model):
 
 def test_labels_settle_what_all_labels_say(model, capsys):
     table = model.rows_to_label()
-    assert model.settlement_.request.startswith("Label about ")
+    assert model.settlement_.request.startswith("To settle whether the model is better than ")
     assert table["label"].isna().all()
     found = model.settle(table.assign(label=TRUTH[table.index]))
     assert "fewer errors than the baseline (95% sure" in capsys.readouterr().out
@@ -93,7 +93,7 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     verdict, leading = fitted.verdict_, fitted.settlement_.leading
     lead = (
         "On your 470 unlabelled rows the model and the baseline differ in "
-        f"{leading.pair.n_different} predictions, so at most these change. "
+        f"{leading.pair.n_different} predictions, so the choice between them affects only these. "
     )
     assert verdict.answer == "cannot_tell"
     assert verdict.text.startswith(
@@ -109,8 +109,11 @@ def test_few_differences_need_no_label():
     rows = np.concatenate([X, X[N_LABELED:] * 50])  # far away, both models predict the same
     model = quick(shrinkage=1e9).fit(rows, np.concatenate([Y, np.full(470, -1)]))
     assert len(model.rows_to_label()) == 0
-    assert "so nothing changes. No label was needed." in model.settlement_.leading.text
-    assert "predict the same classes, so nothing changes. " in str(model.verdict_)
+    assert (
+        "so the choice between them changes nothing. No label was needed."
+        in model.settlement_.leading.text
+    )
+    assert "same classes, so the choice between them changes nothing. " in str(model.verdict_)
 
 
 def test_given_rows_are_the_same_as_those_of_fit(model, tmp_path):
@@ -165,7 +168,7 @@ def test_rows_are_known_by_the_index_of_a_table():
         change = errors(model, model.baseline_, named[N_LABELED:], TRUTH[N_LABELED:])
         assert found.low == found.high == change
         wrong = pd.Series(1 - TRUTH[:N_LABELED], index[:N_LABELED])
-        with pytest.raises(ValueError, match=r"has the label '.' in the table already"):
+        with pytest.raises(ValueError, match=r"already has the label '.' in the table"):
             model.settle(wrong)
 
 
@@ -194,7 +197,7 @@ def test_other_measures_are_not_settled():
     model = quick(scoring="roc_auc").fit(X, Y)
     with pytest.raises(ValueError, match="but not which is better by roc_auc: fit with scoring"):
         model.rows_to_label()
-    assert "predictions, so at most" not in str(model.verdict_)
+    assert "the choice between them" not in str(model.verdict_)
 
 
 def test_bad_numbers_and_no_unlabelled_rows(model):
@@ -203,7 +206,7 @@ def test_bad_numbers_and_no_unlabelled_rows(model):
     supervised = quick().fit(X, TRUTH)
     with pytest.raises(ValueError, match="fitted without unlabelled rows or within a time_budget"):
         supervised.rows_to_label()
-    assert "so at most" not in str(supervised.verdict_)
+    assert "the choice between them" not in str(supervised.verdict_)
 
 
 def test_all_rows_are_compared_unless_time_is_short(monkeypatch):

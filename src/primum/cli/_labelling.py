@@ -130,7 +130,7 @@ def command_words(folder: Path, sheet: str) -> LabellingWords:
         how=f"They are in {folder / PAGE} and {folder / sheet}.",
         saving=(
             f"{settle_command(folder)} --save-model PATH saves the model that was judged; a model "
-            "that is fitted again, with the new labels, is another one."
+            "fitted again, with the new labels, is a different one."
         ),
     )
 
@@ -199,7 +199,7 @@ def _taken_over(result: Comparison, before: Labelling) -> list[str]:
     if not before.labels:
         return []
     result.settle(before.labels, verbose=False)
-    return [f"The labels given before count: there are {len(before.labels):,}."]
+    return [f"Labels given earlier still count: {len(before.labels):,}."]
 
 
 def _stored(folder: Path) -> Labelling | None:
@@ -220,7 +220,7 @@ def _set_aside(folder: Path, before: Labelling | None) -> list[str]:
     aside = _free(folder, Path(STORED).stem, ".json", 1)
     (folder / STORED).rename(folder / aside)
     return [
-        "The labels given before are those of other models, so they settle nothing here; they are "
+        "The labels given earlier are about other models, so they settle nothing here; they are "
         f"kept in {folder / aside}. {KEEP_MARKS}"
     ]
 

@@ -24,7 +24,7 @@ from primum.tables.files import TableFormat
     help="File for the model to use, as it was judged, for primum predict.",
 )
 @click.option(
-    "--correct", is_flag=True, help="Let labels replace others that were given before for a row."
+    "--correct", is_flag=True, help="Let a label replace the one given earlier for the same row."
 )
 @click.option("--force", is_flag=True, help="Replace a model file that exists.")
 @format_options
@@ -40,7 +40,7 @@ def settle(
 
     REPORT is the folder that primum compare has written, SHEET its rows_to_label.csv (or .xlsx),
     wholly or partly filled in, or the sheet that the page label.html downloads; by default the
-    sheet in the folder. Labels add up: come back with more at any time. Prints what is settled,
+    sheet in the folder. Labels accumulate: come back with more at any time. Prints what is settled,
     which model to use and what is still needed, and updates the report.
     """
     folder = report if report.is_dir() else report.parent
@@ -114,5 +114,5 @@ def _save(labelling: Labelling, folder: Path, path: Path) -> None:
     if not stored.exists():
         raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
     write_file(path, stored.read_bytes())
-    meanwhile = ", meanwhile" if settling.answer == OPEN else ""
-    click.echo(f"Model: {path} ({in_words(settling.deployed)}{meanwhile}), for primum predict")
+    for_now = ", for now" if settling.answer == OPEN else ""
+    click.echo(f"Model: {path} ({in_words(settling.deployed)}{for_now}), for primum predict")

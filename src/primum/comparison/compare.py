@@ -111,7 +111,7 @@ class Comparison(ComparisonResult):
     settlement : Settlement or None
         The questions that labels of some unlabelled rows can settle, those rows, and the labels so
         far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
-        are no unlabelled rows, or if the baselines cannot be averaged to one model.
+        are no unlabelled rows, or if the baselines cannot be averaged into one model.
     settled : Settling or None
         What is settled so far, which may be much before the first label.
     coefficients : list of Coefficient
@@ -268,7 +268,7 @@ class Comparison(ComparisonResult):
         ----------
         n : int, default=None
             How many; None means as many as are expected to be needed, the upper end of the range
-            that ``settlement.request`` says.
+            in ``settlement.request``.
         show_predictions : bool, default=False
             Whether to add columns with what the models predict. A labeller who sees them is
             biased.
@@ -285,7 +285,7 @@ class Comparison(ComparisonResult):
     def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settling:
         """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
 
-        Labels add up over calls. One may look after every label, and stop at any time.
+        Labels accumulate over calls. You may read the answer after each one, and stop at any time.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Comparison(ComparisonResult):
             table with its label column filled. Empty cells are no labels, "?" is a row that nobody
             can decide.
         correct : bool, default=False
-            Whether labels may replace others that were given before.
+            Whether labels may replace those given earlier for the same rows.
         verbose : bool, default=True
             Whether to print what is settled.
 
@@ -516,7 +516,7 @@ def compare(
         Labels that were not drawn at random, such as those that active learning asked for: the
         column of a table that marks them (cells that are not empty, "no" or 0), or rows of X as a
         mask or as indices. None means the column ``primum_chosen``, if a table has one. They are
-        only trained on, see Notes.
+        used for training only, see Notes.
     independent_rows : bool, default=False
         True says that no rows belong together. Otherwise, if the values of some column seem to have
         been labelled together, such as the diary entries of one person, the verdict asks for the
@@ -567,8 +567,8 @@ def compare(
     -----
     With few labelled rows the right verdict is often that one cannot tell. Two fitted models can
     differ in error only on the unlabelled rows for which they predict different classes, so labels
-    of these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
-    gives an answer that is exact, however many there are.
+    for these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
+    gives an exact answer after any number of labels.
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a

@@ -56,7 +56,7 @@ COMPATIBLE = {
     NO_DIFFERENCE: (NO_DIFFERENCE, NOT_WORSE, NOT_BETTER, OPEN),
 }
 TWO_QUESTIONS = (
-    "The cross-validated verdict says otherwise because it answers another question: how the "
+    "The cross-validated verdict says otherwise because it answers another question: how well the "
     "method does on rows it has not seen, not what these two fitted models do on your rows; for "
     "these rows, follow the labels."
 )
@@ -151,8 +151,8 @@ def why_not(result: "Comparison") -> str:
         return "No method could be compared with the baseline, so there is nothing to settle."
     if not can_be_averaged(result.plan.baselines):
         return (
-            "The baselines cannot be averaged to one model, because one has no predict_proba, so "
-            "there is no fitted baseline to settle it with: calibrate it with "
+            "The baselines cannot be averaged into one model, because one of them has no "
+            "predict_proba, so there is no fitted baseline to settle it with: calibrate it with "
             "CalibratedClassifierCV, or compare with one baseline."
         )
     return ""
@@ -465,7 +465,7 @@ class Settling:
                 return found.deploy
         leading = self.settlement.leading
         if self.deployed != BASELINE:
-            return f"Use {in_words(self.deployed)} meanwhile, as cross-validation recommends."
+            return f"Use {in_words(self.deployed)} for now, as cross-validation recommends."
         return leading.deploy
 
     @property
@@ -474,10 +474,10 @@ class Settling:
         count = sum(code != CANNOT_SAY for code in self.settlement.labels.values())
         if not count:
             return ""
-        new = "the new label" if count == 1 else f"the {count:,} new labels"
+        new = "the new one" if count == 1 else f"the {count:,} new ones"
         return (
-            f"fit({self.deployed!r}) is the model that was judged; fit_recommended() fits to all "
-            f"labels, {new} included, which is a new model that nobody has judged."
+            f"fit({self.deployed!r}) returns the model that was judged; fit_recommended() fits a "
+            f"new model, which nobody has judged, to all labels, {new} included."
         )
 
     @property

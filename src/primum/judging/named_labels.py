@@ -153,8 +153,8 @@ def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
             return meant[0]
     where = "" if name is None else f" of row {name}"
     raise ValueError(
-        f"The label {written!r}{where} is none of the classes {listed(list(classes))}: correct it, "
-        f"or write {CANNOT_SAY_CELL!r} if nobody can decide the row."
+        f"The label {written!r}{where} is not one of the classes {listed(list(classes))}: correct "
+        f"it, or write {CANNOT_SAY_CELL!r} if nobody can decide the row."
     )
 
 
@@ -202,7 +202,7 @@ def _kind_of_names(
     different = {tuple(found[kind]) for kind in possible}
     if len(different) > 1:
         raise ValueError(
-            f"The names of rows such as {given[0]!r} may be {' or '.join(possible)}, which are "
+            f"Row names such as {given[0]!r} may be {' or '.join(possible)}, which mean "
             f"different rows: name the rows by their keys, in a column {KEY_COLUMN!r}."
         )
     if possible:
@@ -233,7 +233,7 @@ def _placed(
             others.append(_text(name))
         elif stored != code:
             raise ValueError(
-                f"Row {name} has the label {_shown(stored, classes)} in the table already, but is "
+                f"Row {name} already has the label {_shown(stored, classes)} in the table, but is "
                 f"given {_shown(code, classes)}: leave it out, or correct the table and compare "
                 "again."
             )
@@ -255,13 +255,14 @@ def _not_asked(others: Sequence[str], n_given: int) -> list[str]:
         return []
     if len(others) == n_given:
         raise ValueError(
-            f"None of the rows was asked for, such as {others[0]}: name rows by the column "
+            f"None of these rows was asked for (the first is {others[0]}): name rows by the column "
             f"{KEY_COLUMN!r} of the rows to label, by their id, or by their position in the table."
         )
-    are = "row was" if len(others) == 1 else "rows were"
+    one = len(others) == 1
+    rows = "row was not asked for and does" if one else "rows were not asked for and do"
     return [
-        f"{len(others):,} labelled {are} not asked for and not counted, because chosen rows would "
-        f"make the guarantee void: {listed(others)}."
+        f"{len(others):,} labelled {rows} not count, because rows of somebody's choice would void "
+        f"the guarantee: {listed(others)}."
     ]
 
 

@@ -2,7 +2,7 @@
 
 The statement is about these two models on these rows. What is settled for the challenger, or for
 the baseline, decides; where the models make no practical difference the baseline is used, which is
-the simpler one; what is open leaves the baseline in use meanwhile. "Not worse" is enough to use the
+the simpler one; while it is open, the baseline stays in use. "Not worse" is enough to use the
 challenger if it also made fewer errors on the rows that have been labelled.
 """
 
@@ -200,14 +200,15 @@ def certain(found: Settled) -> str:
     -------
     str
         Such as "On your 5,293 unlabelled rows the safe stack and the baseline differ in 150
-        predictions, so at most these change."
+        predictions, so the choice between them affects only these."
     """
     both, n_different = f"{found.challenger} and {found.baseline}", found.pair.n_different
     where = f"On your {counted(found.pair.n_rows, 'unlabelled row')} {both}"
     if n_different == 0:
-        return f"{where} predict the same classes, so nothing changes."
-    change = "this one changes" if n_different == 1 else "these change"
-    return f"{where} differ in {counted(n_different, 'prediction')}, so at most {change}."
+        return f"{where} predict the same classes, so the choice between them changes nothing."
+    these = "this one" if n_different == 1 else "these"
+    changed = counted(n_different, "prediction")
+    return f"{where} differ in {changed}, so the choice between them affects only {these}."
 
 
 def about(low: int, high: int, most: int) -> str:
@@ -234,9 +235,10 @@ def _without_labels(found: Settled) -> str:
     pair = found.pair
     if pair.n_different == 0:
         return f"{certain(found)} No label was needed."
-    share = f"at most {percent_of_level(pair.margin)} of the rows"
+    share = percent_of_level(pair.margin)
     known = "" if found.low == -found.high else f" ({_change(found)})"
-    return f"{certain(found)} This is {share}, no practical difference{known}. No label was needed."
+    few = f"This is at most {share} of the rows, which makes no practical difference{known}."
+    return f"{certain(found)} {few} No label was needed."
 
 
 def _change(found: Settled) -> str:
@@ -259,14 +261,14 @@ def _between(found: Settled) -> str:
 
 
 def _contradicted(found: Settled) -> str:
-    """Return what is to be thought of labels that exclude everything."""
+    """Return a warning if the labels leave no state possible."""
     if not found.bounds.contradicted:
         return ""
     chance = percent_of_level(1 - found.level)
     return (
         "These labels contradict a random order of the rows, which happens by chance in at most "
-        f"{chance} of all cases: check that no label is on the wrong row. Only what is certain is "
-        "claimed."
+        f"{chance} of cases: check that no label is on the wrong row. Only what is certain is "
+        "claimed here."
     )
 
 
@@ -276,25 +278,25 @@ def _were_needed(found: Settled) -> str:
     labels = counted(found.n_labels, "label")
     if enough == bounds.n_read or enough is None:
         return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
-    return f"It was settled after {counted(enough, 'row')}; there are {labels}."
+    return f"It was settled after {counted(enough, 'row')} ({labels} so far)."
 
 
 def _will_be_needed(found: Settled) -> str:
     """Return how many more labels will be needed, as a range."""
-    more = "more labels" if found.bounds.n_read else f"of these {found.pair.n_different:,} rows"
     if found.expected_more[1] == 0:
-        return "No row is left to label that could settle it."
+        return "No row is left that could settle it."
     most = found.pair.n_different - found.n_labels
     amount = about(*found.expected_more, most)
-    not_worse = about(*found.expected_to_not_worse, most)
-    if not found.bounds.n_read:
-        first = f"Labels for about {amount} {more} settle which one is better"
-    elif found.answer in (NOT_WORSE, NOT_BETTER):
+    more = f"{amount} more {'label' if amount == '1' else 'labels'}"
+    if found.answer in (NOT_WORSE, NOT_BETTER):
         what = "better" if found.answer == NOT_WORSE else "worse"
-        return f"Whether it is {what} needs about {amount} {more}."
-    else:
-        first = f"About {amount} {more} settle it"
-    return f"{first}; to know only whether it is not worse, {not_worse}."
+        return f"About {more} should settle whether it is {what}."
+    rows = f"{amount} of these {found.pair.n_different:,} rows"
+    first = f"About {more} should settle it"
+    if not found.bounds.n_read:
+        first = f"Labelling about {rows} should settle which of the two is better"
+    not_worse = about(*found.expected_to_not_worse, most)
+    return f"{first}; about {not_worse} should show whether {found.challenger} is not worse."
 
 
 def _decidable(found: Settled) -> str:
@@ -302,10 +304,9 @@ def _decidable(found: Settled) -> str:
     alone, count = found.bounds.decidable, found.bounds.n_undecided
     if alone is None:
         return ""
-    rows = "1 row" if count == 1 else f"{count:,} rows"
     return (
-        f"{rows} could not be decided; on the decidable rows alone it makes "
-        f"{compared(alone.low, alone.high, found.baseline)} "
+        f"{counted(count, 'row')} could not be decided; on the decidable rows alone, "
+        f"{found.challenger} makes {compared(alone.low, alone.high, found.baseline)} "
         f"({percent_of_level(found.level)} sure)."
     )
 
@@ -313,7 +314,8 @@ def _decidable(found: Settled) -> str:
 def _deploy(found: Settled) -> str:
     """Return which of the two to use, and why, in a sentence."""
     own, other = found.challenger, found.baseline
-    errors = f"made {found.errors_so_far[0]:,} errors where {other} made {found.errors_so_far[1]:,}"
+    made, others = found.errors_so_far
+    errors = f"has made {counted(made, 'error')} where {other} has made {others:,}"
     return {
         HELP: f"Use {own} on these rows.",
         HARM: f"Use {other} on these rows: {own} would do harm.",
@@ -321,8 +323,8 @@ def _deploy(found: Settled) -> str:
         NOT_WORSE: (
             f"Use {own} on these rows: it is not worse, and so far it {errors}."
             if found.uses_challenger
-            else f"Use {other} meanwhile: so far {own} {errors}."
+            else f"Use {other} for now: so far {own} {errors}."
         ),
         NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
-        OPEN: f"Use {other} meanwhile, the cautious choice.",
+        OPEN: f"Use {other} for now, the cautious choice.",
     }[found.answer]

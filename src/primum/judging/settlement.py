@@ -418,17 +418,20 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def request(self) -> str:
         """How many rows to label, in a sentence; empty if all is settled.
 
-        Such as "Label about 20 to 60 of the 311 rows on which they disagree; to know only whether
-        it is not worse, 8 to 25."
+        Such as "To settle whether the safe stack is better than the baseline, label about 20 to 60
+        of the 311 rows on which the models disagree; about 8 to 25 should show whether it is not
+        worse."
         """
         more, most = self.forecast(), len(self.places_to_label)
         if more.high == 0:
             return ""
+        asked = next(answer for answer in self._answers if not answer.settled)
         amount = about(more.low, more.high, most)
         not_worse = about(more.not_worse_low, more.not_worse_high, most)
         return (
-            f"Label about {amount} {'more ' if self.labels else ''}of the {len(self.rows):,} rows "
-            f"on which they disagree; to know only whether it is not worse, {not_worse}."
+            f"To settle whether {asked.challenger} is better than {asked.baseline}, label about "
+            f"{amount} {'more ' if self.labels else ''}of the {len(self.rows):,} rows on which the "
+            f"models disagree; about {not_worse} should show whether it is not worse."
         )
 
     def to_dict(self) -> dict[str, Any]:

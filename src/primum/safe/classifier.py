@@ -423,9 +423,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             model that was loaded from a file has none.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
-            the range that ``settlement_.request`` says.
+            the range in ``settlement_.request``.
         show_predictions : bool, default=False
-            Whether to add what the models predict. Labels by somebody who sees it are biased.
+            Whether to add what the models predict. A labeller who sees this is biased.
 
         Returns
         -------
@@ -455,9 +455,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         """Return what labels of ``rows_to_label`` say about the errors of the fitted models.
 
         The bounds hold for these fitted models on these rows, with a probability of at least 95%
-        for all pairs of models together, however often one looks and whenever one stops. The
+        for all pairs of models together, however often you look and whenever you stop. The
         verdict of the fit is about rows that have not been seen. A model that is fitted again, to
-        these labels too, is another model.
+        these labels too, is a different model.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             "label" filled. Empty cells are no labels, and "?" means that nobody can decide. Labels
             of earlier calls count too.
         correct : bool, default=False
-            Whether labels may replace other ones of the same rows.
+            Whether labels may replace those given earlier for the same rows.
         verbose : bool, default=True
             Whether to print what is settled.
 

@@ -194,7 +194,8 @@ def in_words(
 def _on_these_rows(baseline: Verdict, settled: Settled) -> list[str]:
     """Return what is certain, the verdict on rows not seen, and what would settle it here."""
     if not settled.pair.needs_labels:
-        few = f"This is at most {percent(settled.pair.margin)} of them: no practical difference."
+        share = percent(settled.pair.margin)
+        few = f"This is at most {share} of the rows, which makes no practical difference."
         return [certain(settled), *([few] if settled.pair.n_different else []), baseline.reason]
     if baseline.answer != CANNOT_TELL:
         return [certain(settled), baseline.reason]
