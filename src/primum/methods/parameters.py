@@ -70,6 +70,11 @@ def with_parameters(cls: Any) -> Any:
     ranges = dict(RANGES)
     for kind in reversed(cls.__mro__):
         ranges |= vars(kind).get("_ranges", {})
-    names = signature(cls.__init__).parameters
-    cls._parameter_constraints = {name: ranges[name] for name in names if name in ranges}
+    names = [name for name in signature(cls.__init__).parameters if name != "self"]
+    if unknown := [name for name in names if name not in ranges]:
+        raise TypeError(
+            f"{cls.__name__} has no range for {', '.join(unknown)}, so scikit-learn would not "
+            "check it: add it to RANGES or to _ranges of the class."
+        )
+    cls._parameter_constraints = {name: ranges[name] for name in names}
     return cls
