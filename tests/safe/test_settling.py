@@ -201,6 +201,8 @@ def test_other_measures_are_not_settled():
 
 
 def test_bad_numbers_and_no_unlabelled_rows(model):
+    with pytest.raises(TypeError, match="X must be rows, got 20: pass the number of rows to label"):
+        model.rows_to_label(20)
     with pytest.raises(ValueError, match="n must be an int >= 1, or None for the expected"):
         model.rows_to_label(n=0)
     supervised = quick().fit(X, TRUTH)

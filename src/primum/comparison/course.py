@@ -59,11 +59,9 @@ class Course:
     @classmethod
     def of(cls, result: "Comparison", settlement: Settlement) -> Self:
         """Return the course of a comparison."""
-        duels = duels_of(result)
-        names = [duel.challenger[0] if duel.baseline[0] == BASELINE else None for duel in duels]
         return cls(
             recommended=result.recommended,
-            challengers=tuple(names),
+            challengers=tuple(duel.rival for duel in duels_of(result)),
             cross_validated=settling_of(result, settlement).cross_validated,
             headline=compose_headline(result.findings, result.alerts),
             failure=failure_sentence(result.findings),

@@ -16,7 +16,6 @@ is followed for these rows.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +79,11 @@ class Duel:
     baseline: tuple[str, str]
     words: tuple[str, str]
     held_out: Disagreement | None
+
+    @property
+    def rival(self) -> str | None:
+        """Name of the challenger, if it is against the baseline of the comparison."""
+        return self.challenger[0] if self.baseline[0] == BASELINE else None
 
     @property
     def wins(self) -> tuple[float, float]:
@@ -339,9 +343,7 @@ def rows_to_label(
     DataFrame
         In the stored order, indexed by position in the table.
     """
-    if n is not None and not (isinstance(n, Integral) and n > 0):
-        raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
-    places = asked.places_to_label[: asked.forecast().high if n is None else int(n)]
+    places = asked.next_places(n)
     rows = asked.rows[places]
     with needed("Tables"):
         import pandas as pd
@@ -538,8 +540,8 @@ def settling_of(result: "Comparison", settlement: Settlement) -> Settling:
     """
     duels = duels_of(result)
     judged = {method.name: method.judged.answer for method in result.compared}
-    against = [duel.challenger[0] if duel.baseline[0] == BASELINE else None for duel in duels]
-    return settled_by(settlement, result.recommended, against, judged[duels[0].challenger[0]])
+    rivals = [duel.rival for duel in duels]
+    return settled_by(settlement, result.recommended, rivals, judged[duels[0].challenger[0]])
 
 
 def settled_by(

@@ -14,6 +14,7 @@ so that it can be stored as JSON.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -202,6 +203,10 @@ class Settlement:
                 )
         if self.ids is not None and len(self.ids) != len(self.rows):
             raise ValueError(f"There are {len(self.rows)} rows to label, but {len(self.ids)} ids.")
+
+    def __str__(self) -> str:
+        leading, *others = self.pairs
+        return "\n".join([*self.notes, str(leading), *(other.text for other in others)])
 
     @classmethod
     def ask(
@@ -395,6 +400,14 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
                 needed |= question.differs
         needed[list(self.labels)] = False
         return np.flatnonzero(needed)
+
+    def next_places(self, n: int | None) -> Index:
+        """Return the places of the next n rows to label; None: as many as may be needed."""
+        if n is None:
+            n = self.forecast().high
+        elif not (isinstance(n, Integral) and n > 0):
+            raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
+        return self.places_to_label[:n]
 
     def forecast(self) -> Forecast:
         """Return how many more rows have to be labelled, from the top, for the first open question.

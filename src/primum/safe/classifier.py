@@ -482,8 +482,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self._to_label = asked.with_labels(labels, correct=correct)
         settlement = self._to_label.settlement
         if verbose:
-            leading, *others = settlement.answers()
-            print(*settlement.notes, leading, *(other.text for other in others), sep="\n")
+            print(settlement)
         return settlement
 
     @property

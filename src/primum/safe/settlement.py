@@ -87,8 +87,7 @@ class ToLabel:
         With ``classes``, it has what the stacks predict.
         """
         asked = self.settlement
-        n = asked.forecast().high if n is None else n
-        places = asked.places_to_label[:n]
+        places = asked.next_places(n)
         frame = _frame(take_rows(self.X, places), self.index[places])
         frame.insert(0, KEY_COLUMN, [asked.keys[place] for place in places.tolist()])
         frame.insert(1, asked.target, np.full(len(places), None))
@@ -214,8 +213,8 @@ def rows_to_label(
     safe: "SafeClassifier", asked: ToLabel | None, X: Any, n: int | None, show_predictions: bool
 ) -> tuple[ToLabel, Any]:
     """Return the rows to label, of X if it is given, and a table of the next ones."""
-    if n is not None and not (isinstance(n, Integral) and n > 0):
-        raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
+    if isinstance(X, Integral):
+        raise TypeError(f"X must be rows, got {X}: pass the number of rows to label as n={X}.")
     if asked is None or X is not None:
         asked = look_for(safe, X).with_labels_of(asked)
     return asked, asked.table(n, safe.classes_ if show_predictions else None)
