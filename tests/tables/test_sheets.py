@@ -53,7 +53,7 @@ def written(sheet, path, labels, *, header=None, change=list, sep=",", encoding=
 
 
 def labels_in(path, sheet, classes=CLASSES):
-    return read_filled(path, sheet, classes).labels
+    return read_filled(path, sheet, classes)
 
 
 def test_the_sheet_has_key_target_and_mark_first(sheet):

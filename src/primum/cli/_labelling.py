@@ -24,7 +24,7 @@ from primum.comparison.words import LabellingWords
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
 from primum.models.files import save
-from primum.pages.label import UNDECIDED, LabellingPair, LabellingTask, labelling_page
+from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 from primum.tables.chosen import CHOSEN
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile
@@ -33,8 +33,8 @@ from primum.tables.sheets import SPREADSHEET, Sheet, cells_at, sheet_of, write_s
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
 QUESTION_MARK = (
-    f"No rows to label are written, because {UNDECIDED!r} is a class of this table, and in a sheet "
-    "it means that nobody can decide: give the class another name."
+    f"No rows to label are written, because {CANNOT_SAY_CELL!r} is a class of this table, and in a "
+    "sheet it means that nobody can decide: give the class another name."
 )
 KEEP_MARKS = (
     f"If you add these labels to your table, copy the column {CHOSEN} with them: they were "
@@ -116,9 +116,9 @@ class Labelling:
 
     def with_sheet(self, path: Path, table_format: Any, *, correct: bool) -> Self:
         """Return this with the labels in a sheet."""
-        filled = read_filled(path, self.sheet, self.settlement.classes, table_format)
+        labels = read_filled(path, self.sheet, self.settlement.classes, table_format)
         try:
-            settlement = self.settlement.with_labels(filled.labels, correct=correct)
+            settlement = self.settlement.with_labels(labels, correct=correct)
         except ValueError as problem:
             raise ValueError(f"{path}: {problem}") from problem
         return replace(self, settlement=settlement)
@@ -176,7 +176,7 @@ def prepare_labelling(
     before = _stored(folder)
     if asked is None or asked.target is None or not len(asked.rows):
         return result, None, _set_aside(folder, before)
-    if UNDECIDED in asked.classes:
+    if CANNOT_SAY_CELL in asked.classes:
         return result, None, [*_set_aside(folder, before), QUESTION_MARK]
     if before is not None and before.asks_the_same(asked):
         name, notes = before.files["sheet"], _taken_over(result, before)
@@ -249,7 +249,7 @@ def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
 def _is_empty(path: Path, before: Labelling) -> bool:
     """Return whether a sheet is one of an earlier comparison, and nobody has filled it in."""
     try:
-        return not read_filled(path, before.sheet, before.settlement.classes).labels
+        return not read_filled(path, before.sheet, before.settlement.classes)
     except (ValueError, ImportError):  # somebody has changed it
         return False
 

@@ -17,12 +17,12 @@ import pandas as pd
 from primum._progress import showing_passes
 from primum._typing import Mask
 from primum.cli._options import warn
+from primum.judging.named_labels import KEY_COLUMN
 from primum.rows import ParquetRows
 from primum.tables.chosen import (
     CHOSEN,
     MARKS_CHOSEN,
     NUMBERS_SHEET,
-    SHEET_ROW,
     chosen_column,
     marked_rows,
     recognised,
@@ -117,7 +117,7 @@ class TrainingTables:
         """Return the rows of all tables, and their preparation."""
         table, frame = self._frame(self.data, self.table_format)
         self._check(table, frame.columns)
-        kept, own = (*self._roles, *self.features), (CHOSEN, SHEET_ROW)
+        kept, own = (*self._roles, *self.features), (CHOSEN, KEY_COLUMN)
         exclude = [n for n in frame.columns if n not in kept] if self.features else self.drop
         needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *own)]
         parts = [frame]
@@ -192,7 +192,7 @@ class TrainingTables:
 
     def _all_features(self, table: TableFile) -> list[str]:
         """Return all columns except those set aside and those that seem to identify the rows."""
-        others = [*self._roles, *self.drop, CHOSEN, SHEET_ROW]
+        others = [*self._roles, *self.drop, CHOSEN, KEY_COLUMN]
         for name in table.row_identifiers:
             if name not in others:
                 warn(

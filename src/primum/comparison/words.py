@@ -10,6 +10,7 @@ from typing import Any
 
 from primum._words import listed, wrapped
 from primum.judging.losses import ERROR, Measure
+from primum.judging.settled import HOW_TO_LABEL
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -66,9 +67,6 @@ class Headline:
     def to_dict(self) -> dict[str, Any]:
         """Return the headline as plain JSON values."""
         return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
-
-
-HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from primum.judging.words import (
     rounded_up,
 )
 
+HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
 MEANING = {
     HELP: "",
     HARM: "",

@@ -18,10 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from primum.judging.named_labels import CANNOT_SAY_CELL
 from primum.pages.page import asset
-
-# Written for a row that nobody can decide.
-UNDECIDED = "?"
 
 
 @dataclass(frozen=True)
@@ -134,10 +132,10 @@ class LabellingTask:
                 )
 
     def _check_classes(self) -> None:
-        if len(set(self.classes)) < len(self.classes) or {"", UNDECIDED} & set(self.classes):
+        if len(set(self.classes)) < len(self.classes) or {"", CANNOT_SAY_CELL} & set(self.classes):
             raise ValueError(
-                f"The classes must be different texts, neither empty nor {UNDECIDED!r}, which "
-                f"means undecided, got {list(self.classes)}."
+                f"The classes must be different texts, neither empty nor {CANNOT_SAY_CELL!r}, "
+                f"which means undecided, got {list(self.classes)}."
             )
 
     def _check_pair(self, pair: LabellingPair) -> None:

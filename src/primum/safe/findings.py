@@ -29,7 +29,7 @@ from primum.judging.losses import (
     name_of,
     read_scoring,
 )
-from primum.judging.settled import Settled, certain
+from primum.judging.settled import HOW_TO_LABEL, Settled, certain
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -50,7 +50,6 @@ from primum.safe.stack import cross_fitted
 if TYPE_CHECKING:
     from primum.safe.classifier import SafeClassifier
 
-LISTS_THEM = "rows_to_label() lists them, and settle() reads their labels."
 SUPERVISED = "the same kind of model without unlabelled rows"
 
 
@@ -199,7 +198,7 @@ def _on_these_rows(baseline: Verdict, settled: Settled) -> list[str]:
         return [certain(settled), *([few] if settled.pair.n_different else []), baseline.reason]
     if baseline.answer != CANNOT_TELL:
         return [certain(settled), baseline.reason]
-    return [certain(settled), baseline.reason, f"{settled.needed} {LISTS_THEM}"]
+    return [certain(settled), baseline.reason, f"{settled.needed} {HOW_TO_LABEL}"]
 
 
 def on_probabilities(verdict: Verdict) -> str:

@@ -15,7 +15,7 @@ from primum.tables.cells import FALSE, objects_of, plain_text
 if TYPE_CHECKING:
     import pandas as pd
 
-CHOSEN, SHEET_ROW = "primum_chosen", "primum_row"
+CHOSEN = "primum_chosen"
 # Notes on these columns.
 MARKS_CHOSEN = "It marks labels that were chosen, which are used for training only."
 NUMBERS_SHEET = "It numbers the rows of a sheet to be labelled."

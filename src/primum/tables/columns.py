@@ -15,6 +15,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats
 from primum._words import listed
+from primum.judging.named_labels import KEY_COLUMN
 from primum.tables.cells import (
     FALSE,
     ISO,
@@ -29,7 +30,7 @@ from primum.tables.cells import (
     read_cells,
     usual_type,
 )
-from primum.tables.chosen import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET, SHEET_ROW
+from primum.tables.chosen import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +176,7 @@ def describe_columns(
     list of Column
         In the order of the table.
     """
-    roles: dict[str | None, str] = {CHOSEN: MARKS_CHOSEN, SHEET_ROW: NUMBERS_SHEET}
+    roles: dict[str | None, str] = {CHOSEN: MARKS_CHOSEN, KEY_COLUMN: NUMBERS_SHEET}
     roles |= dict.fromkeys(exclude, "You excluded it.")
     roles |= {chosen: MARKS_CHOSEN}
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}

@@ -10,7 +10,7 @@ line: a label on a wrong row would make an answer wrong without anybody noticing
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -34,28 +34,12 @@ RELATIVE_ROUNDING = 1e-14
 COPY_KEY = f"copy its {KEY_COLUMN} (r1, r2, ...) from the sheet as it was written"
 
 
-@dataclass(frozen=True)
-class Filled:
-    """The labels in a sheet.
-
-    Attributes
-    ----------
-    labels : dict of str to str
-        Classes as they are written in the table, or "?", by the key of the row.
-    n_empty : int
-        Number of rows without a label.
-    """
-
-    labels: dict[str, str]
-    n_empty: int
-
-
 def read_filled(
     path: str | Path,
     sheet: Sheet,
     classes: Sequence[str],
     table_format: TableFormat | None = None,
-) -> Filled:
+) -> dict[str, str]:
     """Return the labels in a sheet that is filled in, wholly or partly.
 
     Parameters
@@ -71,8 +55,8 @@ def read_filled(
 
     Returns
     -------
-    Filled
-        The labels by the keys of their rows.
+    dict of str to str
+        Classes as they are written in the table, or "?", by the key of the row.
     """
     path = Path(path)
     if path.exists() and table_kind(path) == "Parquet":
@@ -94,8 +78,7 @@ def read_filled(
                 f"has {found[key][0]!r}: keep one of them."
             )
         found.setdefault(key, (label, line))
-    labels = {key: label for key, (label, _) in found.items()}
-    return Filled(labels, len(sheet.rows) - len(labels))
+    return {key: label for key, (label, _) in found.items()}
 
 
 def _opened(path: Path, table_format: TableFormat) -> tuple[TableFile, list[tuple[int, list[str]]]]:
@@ -184,7 +167,6 @@ class _Finder:
         ]
         name = sheet.id_name
         self.id = (header[name], columns[name]) if name is not None and name in columns else None
-        self.id_name = name
 
     def key_of(self, cells: Sequence[str], where: str) -> str:
         """Return the key of a row; raise an error if it cannot be found."""

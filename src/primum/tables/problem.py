@@ -16,9 +16,10 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
+from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import Alert
 from primum.tables.cells import as_pandas, names_of, numbers_of, objects_of, read_cells
-from primum.tables.chosen import CHOSEN, SHEET_ROW, chosen_column, marked_rows
+from primum.tables.chosen import CHOSEN, chosen_column, marked_rows
 from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import read_labels
 from primum.tables.preparation import preparing
@@ -231,7 +232,7 @@ def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
     frame, more = as_pandas(frame), as_pandas(more)
     _check_frame(frame)
     _check_frame(more)
-    needed = [name for name in frame.columns if name not in (target, CHOSEN, SHEET_ROW)]
+    needed = [name for name in frame.columns if name not in (target, CHOSEN, KEY_COLUMN)]
     if absent := [name for name in needed if name not in more.columns]:
         raise ValueError(f"X_unlabeled has no column {absent[0]!r}: pass the columns of X.")
     rows = more[needed]
