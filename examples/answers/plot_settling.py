@@ -34,7 +34,7 @@ print(clf.verdict_)
 #
 # ``rows_to_label`` lists the next rows on which models differ, in a random order that was fixed
 # before the first label. A person would fill in the column ``label``; here the hidden truth does.
-# It is allowed to look after every ten labels: the bounds hold at all these moments together.
+# We may check the answer after every ten labels: the bounds hold at all these moments together.
 
 n_labels = 0
 while len(sheet := clf.rows_to_label(n=10)):
