@@ -51,11 +51,11 @@ def reports(browser, tmp_path_factory):
 
 
 def write_comparison(folder):
-    X, y, X_unlabeled, _ = two_classes(40, 100, 3)
+    X, y, X_unlabeled, _ = two_classes(100, 100, 3)
     labels = np.where(y == 1, "<img src=x onerror=alert(1)>", "plain")
     table = pd.DataFrame(
         {
-            "id": [f"<a href=x>{k}" for k in range(140)],
+            "id": [f"<a href=x>{k}" for k in range(200)],
             f"{EVIL} size": np.concatenate([X[:, 0], X_unlabeled[:, 0]]),
             "AColumnWhoseNameIsVeryLong" * 4: np.concatenate([X[:, 2], X_unlabeled[:, 2]]),
             "kind": np.where(np.concatenate([X[:, 1], X_unlabeled[:, 1]]) > 0, EVIL, "=1+1"),

@@ -42,7 +42,7 @@ PARAMETERS = {
     # computing
     *("random_state", "n_jobs", "time_budget", "verbose"),
 }
-FIT = {"self", "X", "y", "X_unlabeled", "sample_weight", "groups"}
+FIT = {"self", "X", "y", "X_unlabeled", "sample_weight", "groups", "chosen"}
 FIT |= {"possible", "label_bounds", "target_bounds"}
 
 
