@@ -37,7 +37,7 @@ def make_task(n_rows=40, classes=CLASSES, names=("id", "text", EVIL), **changes)
     two = len(classes) == 2
     pairs = [
         LabellingPair("the safe stack", "the baseline", n_rows, two, 0.025, codes),
-        LabellingPair("the safe stack", EVIL, n_rows // 2, two, 0.025, halved),
+        LabellingPair("the safe stack", EVIL, n_rows // 2, two, 0.025, halved, "what EVIL adds"),
     ]
     task = LabellingTask(
         title=f"Rows to label {EVIL}",
@@ -153,16 +153,51 @@ def test_predictions_are_not_shown_and_the_answer_only_when_it_is_settled(open_t
         page.evaluate("judge()")
         if page.locator("#news .settled").count():
             break
-    assert page.locator("#news .answer").inner_text() == "Settled: you may stop."
+    # The first pair decides; the second has half of its rows, and is open.
+    assert page.locator("#news .answer").inner_text() == (
+        "Settled: which model to use. You may stop and download the sheet."
+    )
+    told = page.locator("#news").inner_text()
+    assert "The safe stack against the baseline: it is better." in told
+    assert "(Still open, optional: what EVIL adds.)" in told
+    assert "Then run primum settle." in told
+    assert "fewer" not in told
+    assert page.locator("#counts").inner_text().endswith(" · settled")
+    page.keyboard.press("u")
+    page.evaluate("judge()")
+    assert page.locator("#news .settled").count() == 0
+    for i in range(j, 40):
+        page.keyboard.press("2" if i % 2 == 0 else "1")
+        page.evaluate("judge()")
+        if "optional" not in page.locator("#news").inner_text():
+            break
+    assert i > j
     told = page.locator("#news").inner_text()
     assert "On your 5,293 rows, at least 95 % sure:" in told
     assert "fewer errors than the baseline: it is better." in told
     assert f"fewer errors than {EVIL}: it is better." in told
-    assert "Then run primum settle." in told
     assert page.locator("#news").get_attribute("role") == "status"
-    page.keyboard.press("u")
+
+
+def test_a_sheet_without_empty_rows_says_what_to_do_next(open_task):
+    task = make_task(4)
+    page = open_task(task)
+    for key in "1111":
+        page.keyboard.press(key)
     page.evaluate("judge()")
-    assert page.locator("#news .settled").count() == 0
+    told = page.locator("#news").inner_text()
+    assert "All rows are labelled: download the sheet. Then run primum settle." in told
+    page.keyboard.press("?")
+    page.evaluate("judge()")
+    told = page.locator("#news").inner_text()
+    assert "All rows have an answer: download the sheet. Then run primum settle." in told
+    part = open_task(replace(task, key="part", pairs=[replace(task.pairs[0], n_different=600)]))
+    for key in "1111":  # four of 600 rows
+        part.keyboard.press(key)
+    part.evaluate("judge()")
+    told = part.locator("#news").inner_text()
+    assert "Still open: which model to use. No row is left that could settle it." in told
+    assert "All rows are labelled: download the sheet." in told
 
 
 def test_undecided_rows_leave_an_answer_for_the_others(open_task):

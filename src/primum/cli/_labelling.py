@@ -273,7 +273,12 @@ def write_labelling(
 def _task(labelling: Labelling, folder: Path) -> LabellingTask:
     """Return what the page for labelling shows."""
     asked, sheet = labelling.settlement, labelling.sheet
-    pairs = [question for question in asked.questions if question.pair.needs_labels]
+    pairs = [
+        (question, about)
+        for question, about in zip(asked.questions, _abouts(labelling), strict=True)
+        if question.pair.needs_labels
+    ]
+    first = pairs[0][0].pair
     content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
     name = f"{SHEET}.csv"
     return LabellingTask(
@@ -285,21 +290,40 @@ def _task(labelling: Labelling, folder: Path) -> LabellingTask:
         header=sheet.header,
         rows=sheet.texts,
         shown=sheet.shown,
-        n_rows=pairs[0].pair.n_rows,
-        margin=pairs[0].pair.n_margin,
+        n_rows=first.n_rows,
+        margin=first.n_margin,
         pairs=[
             LabellingPair(
                 *(question.challenger, question.baseline, question.pair.n_different),
                 *(question.pair.two_outcomes, question.pair.alpha),
                 [None if low < 0 else (low, high) for low, high in question.codes.tolist()],
+                about,
             )
-            for question in pairs
+            for question, about in pairs
         ],
         next_step=(
-            f"Download the sheet, and run the command {settle_command(folder)} with the path of "
-            f"the file {name} that was downloaded."
+            f"Then run the command {settle_command(folder)} with the path of the file {name} that "
+            "was downloaded."
         ),
     )
+
+
+def _abouts(labelling: Labelling) -> list[str]:
+    """Return what every question settles, as part of a sentence.
+
+    The first one alone settles which model to use, unless another model may beat the baseline too.
+    """
+    questions, challengers = labelling.settlement.questions, labelling.course.challengers
+    named = [
+        f"whether {question.challenger} is better than {question.baseline}"
+        if name is not None
+        else "what the unlabelled rows contribute"
+        for name, question in zip(challengers, questions, strict=True)
+    ]
+    others = zip(challengers[1:], questions[1:], strict=True)
+    if not any(name is not None and question.pair.needs_labels for name, question in others):
+        named[0] = "which model to use"
+    return named
 
 
 def update_report(labelling: Labelling, folder: Path) -> str:

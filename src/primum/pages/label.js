@@ -263,20 +263,42 @@ const lines = (question) => {
   return told;
 };
 
-// The strongest of these that holds for all pairs is announced, once.
+// The first question decides whether one may stop; the others are optional.
+const isSettled = (question) => SETTLED.includes(question.answer);
 const newsOf = () => {
-  const every = (among, which = "answer") => questions.every((one) => among.includes(one[which]));
-  if (every(SETTLED)) return ["settled", "Settled: you may stop."];
-  if (every(NOT_WORSE)) {
+  const [leading] = questions;
+  const { answer: found, pair: { about } } = leading;
+  if (isSettled(leading)) return ["settled", `Settled: ${about}. You may stop and download the sheet.`];
+  if (NOT_WORSE.includes(found)) {
     return ["aside", "Settled: not worse. You may stop if that is enough."];
   }
-  if (questions.every((one) => one.answer !== "open")) {
+  if (found !== "open") {
     return ["aside", "Settled on one side: you may stop if that is enough."];
   }
-  if (every(SETTLED, "answerIfDecidable")) {
+  if (SETTLED.includes(leading.answerIfDecidable)) {
     return ["aside", "Settled for the rows that can be decided: you may stop if that is enough."];
   }
-  return ["open", nextWithout(-1) < 0 ? "Every row has an answer, but the question is still open." : ""];
+  return ["open", nextWithout(-1) < 0 ? `Still open: ${about}. No row is left that could settle it.` : ""];
+};
+const optional = () => {
+  const open = questions.slice(1).filter((question) => !isSettled(question));
+  return open.length ? `(Still open, optional: ${open.map(({ pair }) => pair.about).join("; ")}.)` : "";
+};
+// Numbers that move with every label tell what the models predicted: none while a question is open.
+const findings = () => {
+  if (questions.every(isSettled)) {
+    return [create("p", scope()), create("ul", ...questions.flatMap(lines).map((line) => create("li", line)))];
+  }
+  const { answer: found, pair } = questions[0];
+  return [create("p", `${capital(pair.challenger)} against ${pair.baseline}: ${WORDS[found]}.`),
+    create("p", optional())];
+};
+const whatNext = (kind) => {
+  if (nextWithout(-1) < 0) {
+    const all = state.answers.includes(UNDECIDED) ? "All rows have an answer" : "All rows are labelled";
+    return `${all}: download the sheet. ${task.next_step}`;
+  }
+  return kind === "settled" ? task.next_step : "";
 };
 const scope = () => {
   const level = 1 - task.pairs.reduce((sum, { alpha }) => sum + alpha, 0);
@@ -286,16 +308,15 @@ const scope = () => {
 const showNews = () => {
   const [kind, headline] = newsOf();
   const told = questions.flatMap(lines);
+  const next = whatNext(kind);
   at("standing").querySelector("ul").replaceChildren(...told.map((line) => create("li", line)));
   at("counts").lastChild.data = kind === "settled" ? " · settled" : " · still open";
-  at("download").classList.toggle("main", kind === "settled");
+  at("download").classList.toggle("main", kind === "settled" || nextWithout(-1) < 0);
   const box = create("div", create("p", headline));
   box.className = `verdict ${kind}`;
   box.firstChild.className = "answer";
-  if (kind === "settled") {
-    box.append(create("p", scope()), create("ul", ...told.map((line) => create("li", line))));
-    if (task.next_step) box.append(create("p", task.next_step));
-  }
+  if (kind === "settled") box.append(...findings());
+  if (next) box.append(create("p", next));
   // A live region is read again whenever it is written, also if it says the same.
   if (at("news").textContent === (headline && box.textContent)) return;
   at("news").replaceChildren(...(headline ? [box] : []));

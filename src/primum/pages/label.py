@@ -40,6 +40,8 @@ class LabellingPair:
     codes : sequence of (int, int) or None
         For every row of the sheet the index of the class that the baseline and the challenger
         predict; None if the two predict the same class.
+    about : str, default="which model to use"
+        What the pair settles, as part of a sentence.
     """
 
     challenger: str
@@ -48,6 +50,7 @@ class LabellingPair:
     two_outcomes: bool
     alpha: float
     codes: Sequence[tuple[int, int] | None]
+    about: str = "which model to use"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class LabellingTask:
     margin : float
         Region of practical equivalence, in rows: differences up to it do not matter.
     pairs : sequence of LabellingPair
-        The pairs of models, each with its own alpha.
+        The pairs of models, each with its own alpha. Once the first is settled, the labeller may
+        stop; the others are optional.
     next_step : str, default=""
         What to do with the sheet after downloading it, in a sentence.
     """
@@ -255,7 +259,7 @@ what the models predicted, and may label accordingly.</p>
 make the answer wrong, while \u201ccannot say\u201d only makes it less precise.</li>
 <li>The rows come in random order, which the answer relies on. A row that is skipped counts as
 undecided until it has a label.</li>
-<li>Stop whenever you like. The page says when the question is settled.</li>
+<li>Stop whenever you like. The page says when it is settled which model to use.</li>
 <li>Your answers stay in this browser. Download the sheet to use them.</li>
 <li id='keys'></li>
 </ul>
