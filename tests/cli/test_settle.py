@@ -169,6 +169,16 @@ def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
     assert Labelling.read(folder).labels == {**labels, "r1": other}
 
 
+def test_a_folder_may_be_renamed(compared, call, truth, tmp_path):
+    compared()
+    (tmp_path / "report").rename(tmp_path / "march")
+    fill(tmp_path / "march" / "rows_to_label.csv", truth, 0, 2)
+    output = succeeded(call("settle", "march"))
+    assert "march/label.html" in output
+    assert "report/" not in output
+    assert "report/" not in (tmp_path / "march" / "report.html").read_text().split("<h2", 1)[0]
+
+
 def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp_path):
     compared()
     folder = tmp_path / "report"

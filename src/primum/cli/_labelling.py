@@ -83,10 +83,13 @@ class Labelling:
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            course = Course.read(values["course"])
+            # The folder may have been moved or renamed since.
+            words = command_words(folder, values["files"]["sheet"])
             return cls(
                 Settlement.read(values),
                 Sheet.read(values["sheet"]),
-                Course.read(values["course"]),
+                replace(course, labelling=words),
                 values["models"],
                 values["files"],
             )
