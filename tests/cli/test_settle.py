@@ -154,6 +154,12 @@ def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
     assert list(labels) == [f"r{k}" for k in range(1, 8)]
     output = succeeded(call("settle", "report", "ben.csv"))
     assert "ben.csv: no new labels." in output
+    rows = pd.read_csv(tmp_path / "report" / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
+    rows.loc[7, "churn"] = "?"
+    rows.to_csv(tmp_path / "cleo.csv", index=False)
+    output = succeeded(call("settle", "report", "cleo.csv"))
+    assert "cleo.csv: no new labels, 1 row nobody can decide." in output
+    labels["r8"] = "?"
 
     wrong = pd.read_csv(tmp_path / "anna.csv", dtype=str, sep="\t")
     before = wrong.loc[0, "churn"]

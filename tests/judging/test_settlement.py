@@ -188,6 +188,8 @@ def test_rows_that_only_settled_questions_need_are_not_asked_for_again():
     assert f"of the {len(asking.rows)} rows on which the models disagree" in asking.request
     found = asking.with_labels({int(row): "yes" for row in asking.rows if row < 30})
     assert found.answers()[0].settled
+    both = found.with_labels({int(row): "no" for row in found.rows[found.places_to_label[:2]]})
+    assert "(30 of the 32 labels so far are on rows where these two differ)" in both.leading.text
     assert not found.answers()[1].settled
     assert not found.settled
     assert set(found.rows[found.places_to_label]) == set(range(30, 60))

@@ -113,6 +113,16 @@ class Labelling:
             for place, code in sorted(asked.labels.items())
         }
 
+    @property
+    def n_labels(self) -> int:
+        """Number of rows with a label; those that nobody can decide have none."""
+        return sum(code != CANNOT_SAY for code in self.settlement.labels.values())
+
+    @property
+    def n_undecided(self) -> int:
+        """Number of rows that nobody can decide."""
+        return len(self.settlement.labels) - self.n_labels
+
     def asks_the_same(self, other: Settlement) -> bool:
         """Return whether a settlement has the same questions and rows, whatever its labels."""
         return self.settlement.cleared().to_dict() == other.cleared().to_dict()
@@ -202,7 +212,7 @@ def _taken_over(result: Comparison, before: Labelling) -> list[str]:
     if not before.labels:
         return []
     result.settle(before.labels, verbose=False)
-    return [f"Labels given earlier still count: {len(before.labels):,}."]
+    return [f"Labels given earlier still count: {before.n_labels:,}."]
 
 
 def _stored(folder: Path) -> Labelling | None:

@@ -83,11 +83,17 @@ def _found(sheet: Path, folder: Path) -> Path:
 def _with_sheet(
     labelling: Labelling, path: Path, table_format: TableFormat, correct: bool
 ) -> Labelling:
-    n_before = len(labelling.labels)
-    labelling = labelling.with_sheet(path, table_format, correct=correct)
-    new = len(labelling.labels) - n_before
-    click.echo(f"{path}: {counted(new, 'new label') if new else 'no new labels'}.")
+    before, labelling = labelling, labelling.with_sheet(path, table_format, correct=correct)
+    click.echo(f"{path}: {_news(before, labelling)}.")
     return labelling
+
+
+def _news(before: Labelling, now: Labelling) -> str:
+    """Return how many labels are new, and how many rows nobody can decide."""
+    new, undecided = now.n_labels - before.n_labels, now.n_undecided - before.n_undecided
+    labels = counted(new, "new label") if new > 0 else "no new labels"
+    cannot = f", {counted(undecided, 'row')} nobody can decide" if undecided > 0 else ""
+    return labels + cannot
 
 
 def _standing(labelling: Labelling, folder: Path) -> str:

@@ -60,6 +60,8 @@ class Settled:
         Probability with which all answers of a settlement hold together.
     bounds : Bounds
         The bounds, with their path from label to label.
+    n_all_labels : int, default=0
+        Number of labels of the settlement, those on rows of other questions included.
     """
 
     challenger: str
@@ -70,6 +72,7 @@ class Settled:
     errors_so_far: tuple[int, int]
     level: float
     bounds: Bounds = field(repr=False)
+    n_all_labels: int = 0
 
     @property
     def pair(self) -> Pair:
@@ -279,7 +282,13 @@ def _were_needed(found: Settled) -> str:
     labels = counted(found.n_labels, "label")
     if enough == bounds.n_read or enough is None:
         return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
-    return f"It was settled after {counted(enough, 'row')} ({labels} so far)."
+    so_far = f"{labels} so far"
+    if found.n_all_labels > found.n_labels:
+        so_far = (
+            f"{found.n_labels:,} of the {found.n_all_labels:,} labels so far are on rows where "
+            "these two differ"
+        )
+    return f"It was settled after {counted(enough, 'row')} ({so_far})."
 
 
 def _will_be_needed(found: Settled) -> str:

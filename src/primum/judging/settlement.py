@@ -124,6 +124,7 @@ class Question:
             errors_so_far=(int(wrong[0]), int(wrong[1])),
             level=level,
             bounds=bounds,
+            n_all_labels=sum(code != CANNOT_SAY for code in labels.values()),
         )
 
     def _expected(self, outcomes: Index, bounds: Bounds) -> Forecast:
