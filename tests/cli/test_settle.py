@@ -103,7 +103,10 @@ def test_from_a_table_to_a_settled_answer(compared, call, truth, tmp_path):
     folder, sheet = tmp_path / "report", tmp_path / "report" / "rows_to_label.csv"
     assert "To settle it, open report/label.html in a browser" in output
     assert output.rstrip().endswith("then run: primum settle report rows_to_label.csv")
-    assert "They are in report/label.html and report/rows_to_label.csv." in output
+    assert (
+        "The sheet is report/rows_to_label.csv; report/label.html shows its rows one at a time."
+        in output
+    )
     n_rows = len(Labelling.read(folder).sheet.rows)
     assert n_rows > 5
 
@@ -185,6 +188,14 @@ def test_a_folder_may_be_renamed(compared, call, truth, tmp_path):
     assert "report/" not in (tmp_path / "march" / "report.html").read_text().split("<h2", 1)[0]
 
 
+def test_skipped_rows_are_named(compared, call, truth, tmp_path):
+    compared()
+    fill(tmp_path / "report" / "rows_to_label.csv", truth, 2, 4)
+    output = succeeded(call("settle", "report"))
+    assert "Rows r1, r2 were skipped: label these first; rows below a gap count only" in output
+    assert output.count("of its 8 rows decide between") == 1
+
+
 def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp_path):
     compared()
     folder = tmp_path / "report"
@@ -217,7 +228,7 @@ def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, fo
     fill(folder / "rows_to_label.csv", truth, 0, 5)
     output = succeeded(call("settle", "report"))
     after = (folder / f"report.{format}").read_text()
-    text = Labelling.read(folder).settlement.leading.text
+    text = Labelling.read(folder).settlement.leading.known
     assert text in output
     assert text not in before
     if format == "json":

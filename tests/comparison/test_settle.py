@@ -138,9 +138,7 @@ def test_labels_add_up_and_lead_the_report(capsys):
     assert result.headline.certain.startswith("On your 300 unlabelled rows the safe stack and the")
     assert "so the choice between them affects only these." in result.verdict
     assert "at random" not in result.verdict + result.to_markdown()
-    assert result.headline.next_step.startswith(
-        "To settle whether the safe stack is better than the baseline, label about "
-    )
+    assert result.headline.next_step.startswith("Label rows from the top of the sheet: about ")
     assert result.to_dict()["settlement"]["n_labels"] == 0
     table = result.rows_to_label(12)
     table["left?"] = labels[table.index]
@@ -157,7 +155,7 @@ def test_labels_add_up_and_lead_the_report(capsys):
         found.pairs[0].answer, found.pairs[0].low, found.pairs[0].high,
     )  # fmt: skip
     assert result.headline.answer == found.deploy
-    assert found.pairs[0].text in result.to_markdown()
+    assert found.pairs[0].known in result.to_markdown()
     assert json.loads(json.dumps(result.to_dict()))["settlement"]["text"] == found.text
     rest = result.rows_to_label(10**6)
     assert set(rest.index).isdisjoint(table.index)

@@ -141,6 +141,36 @@ def test_undecided_rows_widen_the_bounds_and_the_decidable_ones_stand_beside():
     assert "No row is left that could settle it." in whole.text
 
 
+def test_skipped_rows_are_named_while_it_is_open():
+    asking = asked()
+    rest = "; rows below a gap count only in part until it is filled."
+    for right, words in (
+        ("10", ""),
+        ("10?0", ""),
+        ("10_0", f"Row r3 was skipped: label it first{rest}"),
+        ("_0__1", f"Rows r1, r3, r4 were skipped: label these first{rest}"),
+        ("_0_____1", f"Rows r1, r3, r4 and 3 more were skipped: label these first{rest}"),
+        ("_" + "1" * 20, ""),  # settled all the same
+    ):
+        assert asking.with_labels(labelled(asking, right)).skipped == words
+    assert asking.skipped == ""
+
+
+def test_the_request_leaves_out_what_is_known():
+    asking = asked()
+    assert "rule out that the safe stack is worse)." in asking.request
+    found = asking.with_labels(labelled(asking, "111011110111"))
+    assert found.answer == "not_worse"
+    assert "rule out" not in found.request
+    assert "more of its 100 rows decide between the safe stack and the baseline." in found.request
+    two = asked(n_rows=20, n_different=1)
+    assert two.request == (
+        "Label rows from the top of the sheet: about 1 of its 1 row decides between the safe "
+        "stack and the baseline."
+    )
+    assert two.leading.text.endswith("of these 1 rows should settle which of the two is better.")
+
+
 def test_labels_that_contradict_a_random_order_claim_only_what_is_certain():
     found = answer_of(asked(n_different=1000, n_rows=2000), "1" * 100 + "0" * 300)
     assert found.bounds.contradicted
@@ -184,14 +214,18 @@ def test_rows_that_only_settled_questions_need_are_not_asked_for_again():
     more = asking.forecast()
     own = np.flatnonzero(asking.questions[0].differs)
     assert more.high == own[asking.leading.expected_more[1] - 1] + 1
-    assert asking.request.startswith(f"To settle whether {SAFE} is better than {BASE}, label about")
-    assert f"of the {len(asking.rows)} rows on which the models disagree" in asking.request
+    assert asking.request.startswith("Label rows from the top of the sheet: about ")
+    assert f"of its 60 rows decide between {SAFE} and {BASE}" in asking.request
+    assert not asking.settled
     found = asking.with_labels({int(row): "yes" for row in asking.rows if row < 30})
     assert found.answers()[0].settled
     both = found.with_labels({int(row): "no" for row in found.rows[found.places_to_label[:2]]})
     assert "(30 of the 32 labels so far are on rows where these two differ)" in both.leading.text
     assert not found.answers()[1].settled
-    assert not found.settled
+    assert found.settled  # the first question decides
+    assert found.request.startswith("Optional: label rows from the top of the sheet: about ")
+    assert f"more of its 60 rows decide between {TWIN} and {BASE}" in found.request
+    assert found.further[0].endswith("is not worse. This question is optional.")
     assert set(found.rows[found.places_to_label]) == set(range(30, 60))
 
 

@@ -63,7 +63,7 @@ def test_rows_are_those_on_which_the_stacks_differ(model):
 
 def test_labels_settle_what_all_labels_say(model, capsys):
     table = model.rows_to_label()
-    assert model.settlement_.request.startswith("To settle whether the model is better than ")
+    assert model.settlement_.request.startswith("Label rows from the top of the sheet: about ")
     assert table["label"].isna().all()
     found = model.settle(table.assign(label=TRUTH[table.index]))
     assert "fewer errors than the baseline (95% sure" in capsys.readouterr().out
@@ -97,8 +97,8 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     )
     assert verdict.answer == "cannot_tell"
     assert verdict.text.startswith(
-        f"{lead}{verdict.baseline.reason} {leading.needed} rows_to_label() lists them, and "
-        "settle() reads their labels."
+        f"{lead}{verdict.baseline.reason} {leading.needed} rows_to_label() returns these "
+        "rows as a sheet, and settle() reads their labels."
     )
     assert "at random" not in verdict.text
     clear = replace(verdict.baseline, answer="help", reason="It is better.")

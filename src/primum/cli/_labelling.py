@@ -140,7 +140,7 @@ class Labelling:
 def command_words(folder: Path, sheet: str) -> LabellingWords:
     """Return where the rows to label are, and how the model is saved."""
     return LabellingWords(
-        how=f"They are in {folder / PAGE} and {folder / sheet}.",
+        how=f"The sheet is {folder / sheet}; {folder / PAGE} shows its rows one at a time.",
         saving=(
             f"{settle_command(folder)} --save-model PATH saves the model that was judged; a model "
             "fitted again, with the new labels, is a different one."

@@ -246,6 +246,8 @@ def compare(
                 write_labelling(labelling, result, table, output.report.parent)
             if not labelling.settlement.settled:
                 labels.append(how_to_label(labelling, output.report.parent))
+            elif labelling.settlement.request:
+                labels.append(f"{labelling.settlement.request} {labelling.course.labelling.how}")
         for note in filter(None, labels):
             click.echo("\n" + printable(wrapped(note)))
 

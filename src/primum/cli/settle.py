@@ -100,8 +100,8 @@ def _standing(labelling: Labelling, folder: Path) -> str:
     """Return what is settled, what to use, what is still needed, and what to keep in mind."""
     settling = labelling.course.settling(labelling.settlement)
     head = labelling.course.headline_of(settling)
-    pairs = [found.text for found in settling.pairs[1:]]
-    texts = [settling.text, *pairs, head.next_step, KEEP_MARKS]
+    further = labelling.settlement.further
+    texts = [settling.found, *further, head.next_step, KEEP_MARKS]
     shown = [wrapped(text) for text in texts if text]
     return "\n" + "\n\n".join([*shown, f"Report: {folder / labelling.files['report']}"])
 
@@ -109,7 +109,7 @@ def _standing(labelling: Labelling, folder: Path) -> str:
 def _nothing_yet(labelling: Labelling, folder: Path) -> str:
     """Return what is certain without a label, and how many are needed."""
     asked = labelling.settlement
-    text = f"No row has a label yet. {asked.leading.text}"
+    text = f"No row has a label yet. {asked.leading.known} {asked.request}"
     return f"{wrapped(text)}\n\n{wrapped(how_to_label(labelling, folder))}"
 
 

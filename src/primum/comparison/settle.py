@@ -32,7 +32,7 @@ from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
 from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
-from primum.judging.settled import Settled, certain
+from primum.judging.settled import Settled
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
@@ -415,8 +415,9 @@ class Settling:
         What is known of every pair of models; the first leads.
     answer, low, high, n_labels, expected_more
         Those of the first pair.
-    text : str
-        What is settled, and what to use, in a few sentences.
+    text, found : str
+        What is settled, and what to use, in a few sentences; ``found`` leaves out how many more
+        labels are needed.
     """
 
     settlement: Settlement
@@ -484,10 +485,18 @@ class Settling:
 
     @property
     def text(self) -> str:
-        """What is settled, and what to use."""
-        leading = self.settlement.leading
-        parts = [*self.settlement.notes, leading.text, self.deploy]
-        return " ".join([*parts, *([TWO_QUESTIONS] if self.contradicts else [])])
+        """What is settled, or how many more labels that needs, and what to use."""
+        return self._text(asks=True)
+
+    @property
+    def found(self) -> str:
+        """What is settled, and what to use, without how many more labels that needs."""
+        return self._text(asks=False)
+
+    def _text(self, asks: bool) -> str:
+        standing = self.settlement.standing(self.deploy, asks=asks)
+        parts = [*self.settlement.notes, standing, *([TWO_QUESTIONS] if self.contradicts else [])]
+        return " ".join(parts)
 
     def __str__(self) -> str:
         return wrapped(self.text, indent="  ")
@@ -497,12 +506,12 @@ class Settling:
         leading, labels = self.settlement.leading, bool(self.settlement.labels)
         kind = self.answer if self.answer in (HELP, HARM) else ""
         return SettledWords(
-            certain=leading.text if labels or leading.settled else certain(leading),
+            certain=f"{leading.known} {self.settlement.skipped}".strip(),
             answer=self.deploy if labels else "",
             kind=kind if labels else "",
             two_questions=TWO_QUESTIONS if self.contradicts else "",
             request="" if leading.settled else self.settlement.request,
-            new_model=self.new_model if self.settlement.settled or leading.settled else "",
+            new_model=self.new_model if leading.settled else "",
         )
 
     def to_dict(self) -> dict[str, Any]:

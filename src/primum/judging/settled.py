@@ -25,7 +25,7 @@ from primum.judging.words import (
     rounded_up,
 )
 
-HOW_TO_LABEL = "rows_to_label() lists them, and settle() reads their labels."
+HOW_TO_LABEL = "rows_to_label() returns these rows as a sheet, and settle() reads their labels."
 MEANING = {
     HELP: "",
     HARM: "",
@@ -108,12 +108,13 @@ class Settled:
     @property
     def text(self) -> str:
         """What is settled, or what is open and how many labels it needs: a few sentences."""
-        if not self.pair.needs_labels:
-            return _without_labels(self)
-        if not self.bounds.n_read:
-            return f"{certain(self)} {self.needed}"
-        parts = (_contradicted(self), _between(self), self.needed, _decidable(self))
-        return " ".join(filter(None, parts))
+        return _sentences(self, self.needed)
+
+    @property
+    def known(self) -> str:
+        """What is settled, or what is open, without how many more labels it needs."""
+        will_need = not self.settled and self.expected_more[1] > 0
+        return _sentences(self, "" if will_need else self.needed)
 
     @property
     def needed(self) -> str:
@@ -234,6 +235,16 @@ def about(low: int, high: int, most: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
+def _sentences(found: Settled, needed: str) -> str:
+    """Return what is known, with a sentence on the labels that it needs."""
+    if not found.pair.needs_labels:
+        return _without_labels(found)
+    if not found.bounds.n_read:
+        return f"{certain(found)} {needed}".strip()
+    parts = (_contradicted(found), _between(found), needed, _decidable(found))
+    return " ".join(filter(None, parts))
+
+
 def _without_labels(found: Settled) -> str:
     """Return the answer that needs no label: the models differ on too few rows."""
     pair = found.pair
@@ -306,6 +317,8 @@ def _will_be_needed(found: Settled) -> str:
     if not found.bounds.n_read:
         first = f"Labelling about {rows} should settle which of the two is better"
     not_worse = about(*found.expected_to_not_worse, most)
+    if not_worse == amount:
+        return f"{first}."
     return f"{first}; about {not_worse} should show whether {found.challenger} is not worse."
 
 

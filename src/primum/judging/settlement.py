@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from primum._typing import Index, Mask
+from primum._words import counted, listed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.named_labels import (
     CANNOT_SAY,
@@ -34,6 +35,7 @@ from primum.judging.settling import (
     BLANK,
     CHALLENGER,
     NEITHER,
+    OPEN,
     UNDECIDED,
     Bounds,
     Forecast,
@@ -47,6 +49,8 @@ from primum.judging.settling import (
 FORMAT = 1
 # In the codes of a question: the row is none of those on which its models differ.
 SAME = -1
+# Of the rows that were skipped, so many are named.
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -206,8 +210,7 @@ class Settlement:
             raise ValueError(f"There are {len(self.rows)} rows to label, but {len(self.ids)} ids.")
 
     def __str__(self) -> str:
-        leading, *others = self.pairs
-        return "\n".join([*self.notes, str(leading), *(other.text for other in others)])
+        return "\n".join([*self.notes, self.standing(self.leading.deploy), *self.further])
 
     @classmethod
     def ask(
@@ -389,8 +392,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
 
     @property
     def settled(self) -> bool:
-        """Whether every question has an answer."""
-        return all(answer.settled for answer in self._answers)
+        """Whether the first question has an answer; the others are optional."""
+        return self.leading.settled
 
     @cached_property
     def places_to_label(self) -> Index:
@@ -432,9 +435,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def request(self) -> str:
         """How many rows to label, in a sentence; empty if all is settled.
 
-        Such as "To settle whether the safe stack is better than the baseline, label about 20 to 60
-        of the 311 rows on which the models disagree; about 8 to 25 should show whether it is not
-        worse."
+        Such as "Label rows from the top of the sheet: about 20 to 60 of its 311 rows decide between
+        the safe stack and the baseline (8 to 25 rule out that the safe stack is worse)."
         """
         more, most = self.forecast(), len(self.places_to_label)
         if more.high == 0:
@@ -442,11 +444,62 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         asked = next(answer for answer in self._answers if not answer.settled)
         amount = about(more.low, more.high, most)
         not_worse = about(more.not_worse_low, more.not_worse_high, most)
+        also = f" ({not_worse} rule out that {asked.challenger} is worse)"
+        if not_worse == amount or asked.answer != OPEN:
+            also = ""
+        label = "Label rows from the top of the sheet"
         return (
-            f"To settle whether {asked.challenger} is better than {asked.baseline}, label about "
-            f"{amount} {'more ' if self.labels else ''}of the {len(self.rows):,} rows on which the "
-            f"models disagree; about {not_worse} should show whether it is not worse."
+            f"{f'Optional: {label.lower()}' if self.settled else label}: about {amount} "
+            f"{'more ' if self.labels else ''}of its {counted(len(self.rows), 'row')} "
+            f"{'decides' if amount == '1' else 'decide'} between {asked.challenger} and "
+            f"{asked.baseline}{also}."
         )
+
+    @property
+    def skipped(self) -> str:
+        """Which rows of the first question were skipped, in a sentence; empty if it is settled.
+
+        Such a row may have any label, and the bounds allow for all of them.
+        """
+        own = np.flatnonzero(self.questions[0].differs)
+        given = np.isin(own, list(self.labels))
+        if self.settled or not given.any():
+            return ""
+        gaps = own[: np.flatnonzero(given)[-1]]
+        names = [self.keys[place] for place in gaps.tolist() if place not in self.labels]
+        if not names:
+            return ""
+        were = "was skipped: label it" if len(names) == 1 else "were skipped: label these"
+        return (
+            f"{'Row' if len(names) == 1 else 'Rows'} {listed(names, MOST_NAMED)} {were} first; "
+            "rows below a gap count only in part until it is filled."
+        )
+
+    def standing(self, deploy: str, *, asks: bool = True) -> str:
+        """Return what is known of the first question, and what to do, in a few sentences.
+
+        Parameters
+        ----------
+        deploy : str
+            Which model to use, in a sentence.
+        asks : bool, default=True
+            Whether to say how many more rows to label, as long as it is open.
+
+        Returns
+        -------
+        str
+            The sentences.
+        """
+        request = self.request if asks and not self.settled else ""
+        return " ".join(filter(None, (self.leading.known, self.skipped, request, deploy)))
+
+    @property
+    def further(self) -> list[str]:
+        """What is known of the further questions, which are optional: a few sentences for each."""
+        return [
+            answer.text if answer.settled else f"{answer.text} This question is optional."
+            for answer in self._answers[1:]
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values; ``read`` reads them."""
