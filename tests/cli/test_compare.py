@@ -1,5 +1,6 @@
 """``primum compare``: tables in, a verdict, a report and a model out; bad input in one sentence."""
 
+import errno
 import json
 import os
 import warnings
@@ -220,6 +221,21 @@ def test_a_sample_keeps_rare_classes(rng):
     same, nothing = sampled(frame, "y", (), len(frame), seed=0)
     assert same is frame
     assert nothing == ""
+
+
+def test_a_reader_who_stops_reading_loses_no_file(compare, table, rng, tmp_path, monkeypatch):
+    unclear = table.assign(size=rng.normal(size=N_ROWS), weight=rng.normal(size=N_ROWS))
+
+    def closed(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("click.echo", closed)
+    answer = compare("--id", "case", "--save-model", "m.skops", frame=unclear)
+    assert (answer.exit_code, answer.output) == (1, "")
+    folder = tmp_path / "data-comparison"
+    names = ["fits", "label.html", "models", "report.html", "rows_to_label.csv", "settlement.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert (tmp_path / "m.skops").exists()
 
 
 def test_control_characters_are_shown():

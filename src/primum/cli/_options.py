@@ -38,6 +38,8 @@ def plain_errors() -> Iterator[None]:
     """Show errors in the data as one sentence, without a traceback."""
     try:
         yield
+    except BrokenPipeError:  # nobody reads the output any more: click ends without a message
+        raise
     except MemoryError as problem:
         raise click.ClickException(
             "The rows do not fit in memory: use fewer of them, or store unlabelled rows as Parquet "

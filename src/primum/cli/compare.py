@@ -235,12 +235,9 @@ def compare(
             if sample:  # labels are asked for on all rows
                 result = replace(result, whole=whole)
             result, labelling, labels = _labelling(result, table, output)
-        click.echo(screen_text(result))
         read = table.pandas_code()
         output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
-        click.echo(f"\nReport: {output.report}")
-        if model is not None:
-            _save(result, model, name, target, id_column)
+        saved = [] if model is None else _save(result, model, name, target, id_column)
         if labelling is not None:
             with _silence():
                 write_labelling(labelling, result, table, output.report.parent)
@@ -248,6 +245,9 @@ def compare(
                 labels.append(how_to_label(labelling, output.report.parent))
             elif labelling.settlement.request:
                 labels.append(f"{labelling.settlement.request} {labelling.course.labelling.how}")
+        # Only now, when all files are there: whoever reads this may stop reading at any line.
+        click.echo(screen_text(result))
+        click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
             click.echo("\n" + printable(wrapped(note)))
 
@@ -287,21 +287,22 @@ def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
 
 def _save(
     result: Comparison, path: Path, name: str | None, target: str, id_column: str | None
-) -> None:
-    """Fit a pipeline, by default the recommended one, to all rows and store it."""
+) -> list[str]:
+    """Store a pipeline fitted to all rows, by default the recommended one; return what to say."""
     chosen = result.recommended if name is None else name
     with _silence():
         fitted = result.fit(chosen)
     primum.save(fitted, path, id=id_column, target=target)
-    click.echo(f"Model: {path} ({chosen}), for primum predict")
+    said = [f"Model: {path} ({chosen}), for primum predict"]
     if chosen not in {method.name for method in result.methods}:
         warning = f"{chosen} was fitted, but not compared: nothing above says how good it is."
-        click.echo(printable(wrapped(f"Warning: {warning}")))
+        said.append(printable(wrapped(f"Warning: {warning}")))
     column = next((column.name for column in result.columns if column.identifies_rows), None)
     if id_column is None and column is not None:
         option = f"--id {shlex.quote(column)}"
         hint = f"Pass {option} to primum predict, and the predictions have that column."
-        click.echo(printable(wrapped(hint)))
+        said.append(printable(wrapped(hint)))
+    return said
 
 
 @contextmanager
