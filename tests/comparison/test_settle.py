@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
+from primum.comparison.page import answer_part
 from primum.comparison.settle import TWO_QUESTIONS
+from primum.comparison.words import BEFORE_LABELS
 from primum.judging.settled import Settled
 from primum.judging.settlement import Settlement
 
@@ -201,7 +203,11 @@ def test_labels_are_followed_where_cross_validation_says_otherwise(fresh):
     assert found.contradicts
     assert found.deployed == "baseline"
     assert found.text.endswith(TWO_QUESTIONS)
+    assert result.headline.reason.startswith(BEFORE_LABELS)
     assert TWO_QUESTIONS in result.headline.reason
+    parts = answer_part(result.headline).to_markdown()
+    assert "On your rows: " in parts
+    assert f"Earlier: {BEFORE_LABELS}" in parts
     assert result.headline.answer.startswith("Use the baseline on these rows")
 
 

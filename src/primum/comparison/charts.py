@@ -11,6 +11,7 @@ import numpy as np
 from primum._lazy import needed
 from primum.comparison.plan import N_LABELED, N_UNLABELED
 from primum.comparison.records import CurvePoint
+from primum.comparison.settle import why_not
 from primum.comparison.words import show_change, unit_of, with_article
 from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (
@@ -54,12 +55,15 @@ def changes_chart(result: "Comparison") -> Chart:
     )
     point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
     caption = (
-        f"{label}: how much the {measure.name} on new rows would change if you used the method "
+        f"{label}, from cross-validation: how much the {measure.name} on new rows would change if "
+        "you used the method "
         f"instead of the tuned baseline.{point} Dots are estimates; bars are {level} intervals, "
         "widened to allow for the number of methods. Shaded: changes of up to "
         f"{measure.show_limit(result.equivalence)}, which make no practical difference. If a bar "
         "extends beyond the shaded region on both sides, the method may be better or worse."
     )
+    if not why_not(result):
+        caption += " Labels that settle what is better on your rows do not change this picture."
     numbers = Table.of(
         f"{label}; from and to are the ends of the {level} interval. Negative is better.",
         ("Method", "Change", "From", "To", "Answer"),

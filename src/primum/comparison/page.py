@@ -182,7 +182,8 @@ def answer_part(head: Headline) -> Part:
     Part
         The part.
     """
-    reasons = [("Certain", head.certain), ("Why", head.reason), ("Next", head.next_step)]
+    why = "Earlier" if head.labelled else "Why"
+    reasons = [("On your rows", head.certain), (why, head.reason), ("Next", head.next_step)]
     alerts = [alert.text for alert in head.alerts]
     return Part("answer", [Answer(head.answer, head.kind, reasons, alerts)])
 

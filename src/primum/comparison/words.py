@@ -45,6 +45,9 @@ class Headline:
     certain : str
         What the unlabelled rows say for certain: how many predictions change, and what their labels
         have settled; may be empty.
+    labelled : bool
+        Whether the answer comes from labels of unlabelled rows; the reason is then what
+        cross-validation found before.
     """
 
     alerts: tuple[Alert, ...]
@@ -53,6 +56,7 @@ class Headline:
     next_step: str = ""
     kind: str = ""
     certain: str = ""
+    labelled: bool = False
 
     @property
     def lines(self) -> list[str]:
@@ -67,6 +71,9 @@ class Headline:
     def to_dict(self) -> dict[str, Any]:
         """Return the headline as plain JSON values."""
         return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
+
+
+BEFORE_LABELS = "Before your new labels, from cross-validation:"
 
 
 @dataclass(frozen=True)
@@ -326,7 +333,7 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
     Parameters
     ----------
     before : Headline
-        Its alerts and its reason stay.
+        Its alerts stay, and its reason as what was known before.
     settled : SettledWords
         What the labels say.
     failure : str, default=""
@@ -339,9 +346,10 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
     """
     label = f"{settled.request} {settled.how}" if settled.request else ""
     next_step = " ".join(filter(None, (label, settled.new_model, failure)))
-    reason = f"{before.reason} {settled.two_questions}".strip()
+    reason = f"{BEFORE_LABELS} {before.reason} {settled.two_questions}".strip()
     return Headline(
-        before.alerts, settled.answer, reason, next_step, settled.kind, certain=settled.certain
+        *(before.alerts, settled.answer, reason, next_step, settled.kind, settled.certain),
+        labelled=True,
     )
 
 
