@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from primum.cli._labelling import Labelling
+from primum.comparison.words import REFITTED
 from primum.tables.chosen import CHOSEN
 
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
@@ -133,6 +134,7 @@ def test_from_a_table_to_a_settled_answer(compared, call, truth, tmp_path):
     )
     assert exactly in output
     assert "and all are labelled" in output
+    assert f"saves the model that was judged. {REFITTED}; in Python fit_recommended()" in output
     assert "Report: report/report.html" in output
     assert exactly in (folder / "report.html").read_text()
 

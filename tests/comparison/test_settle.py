@@ -12,7 +12,7 @@ import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.page import answer_part
 from primum.comparison.settle import TWO_QUESTIONS
-from primum.comparison.words import BEFORE_LABELS
+from primum.comparison.words import BEFORE_LABELS, REFITTED
 from primum.judging.settled import Settled
 from primum.judging.settlement import Settlement
 
@@ -173,7 +173,7 @@ def test_after_settling_the_model_to_use_is_fitted_to_all_labels(fresh):
     found = result.settle(answers, verbose=False)
     assert found.answer == "help"
     assert found.deployed == "safe stack"
-    assert "fits a new model, which nobody has judged, to all labels" in result.headline.next_step
+    assert f"{REFITTED}; fit_recommended() fits it, to all labels" in result.headline.next_step
     assert result.headline.kind == "help"
     new = result.fit_recommended()
     assert new is not result.fit("safe stack")

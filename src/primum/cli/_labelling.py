@@ -20,7 +20,7 @@ from primum.cli._options import in_options
 from primum.comparison.compare import Comparison
 from primum.comparison.course import Course, updated
 from primum.comparison.settle import why_not
-from primum.comparison.words import LabellingWords
+from primum.comparison.words import REFITTED, LabellingWords
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
 from primum.models.files import save
@@ -142,8 +142,8 @@ def command_words(folder: Path, sheet: str) -> LabellingWords:
     return LabellingWords(
         how=f"The sheet is {folder / sheet}; {folder / PAGE} shows its rows one at a time.",
         saving=(
-            f"{settle_command(folder)} --save-model PATH saves the model that was judged; a model "
-            "fitted again, with the new labels, is a different one."
+            f"{settle_command(folder)} --save-model PATH saves the model that was judged. "
+            f"{REFITTED}; in Python fit_recommended() fits it."
         ),
     )
 

@@ -155,8 +155,9 @@ class Comparison(ComparisonResult):
         """Fit the recommended model, with its preparation, to all rows.
 
         The baseline, if that is recommended, is the average of the probabilities of its parts.
-        After ``settle`` it is the model to use on the unlabelled rows, fitted to all labels, the
-        new ones included: a new model, other than the one that was judged, which ``fit`` returns.
+        After ``settle`` it is the model to use on the unlabelled rows, fitted again to all labels,
+        the new ones included. This is usually a better model than the one that was judged, which
+        ``fit`` returns, but nobody has judged it.
 
         Returns
         -------
@@ -172,6 +173,9 @@ class Comparison(ComparisonResult):
     def fit(self, name: str) -> Any:
         """Return a model of the table by its name, with its preparation, fitted to all rows.
 
+        After ``settle`` it is still the model that was judged, fitted without the new labels;
+        ``fit_recommended`` fits one with them.
+
         Parameters
         ----------
         name : str
@@ -181,7 +185,7 @@ class Comparison(ComparisonResult):
         Returns
         -------
         classifier
-            As ``fit_recommended`` returns it.
+            A fitted Pipeline, or the classifier alone, as for ``fit_recommended``.
         """
         names = [BASELINE, *(entry.name for entry in self.plan.entries)]
         meant = find_name(name, names)

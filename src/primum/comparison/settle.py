@@ -27,7 +27,7 @@ from primum._words import wrapped
 from primum.comparison.model import can_be_averaged, fit_to_all
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
-from primum.comparison.words import BASELINE, SAFE, MethodResult, SettledWords
+from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
 from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
@@ -479,8 +479,8 @@ class Settling:
             return ""
         new = "the new one" if count == 1 else f"the {count:,} new ones"
         return (
-            f"fit({self.deployed!r}) returns the model that was judged; fit_recommended() fits a "
-            f"new model, which nobody has judged, to all labels, {new} included."
+            f"fit({self.deployed!r}) returns the model that was judged. {REFITTED}; "
+            f"fit_recommended() fits it, to all labels, {new} included."
         )
 
     @property

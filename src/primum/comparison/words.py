@@ -129,6 +129,7 @@ class LabellingWords:
 
 
 IN_PYTHON = LabellingWords()
+REFITTED = "A model fitted again with the new labels is usually better, but has not been judged"
 BASELINE = "baseline"
 SAFE = "safe stack"
 TWIN = "the same method without the unlabelled rows"
