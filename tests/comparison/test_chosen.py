@@ -12,6 +12,7 @@ from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMClassifier
 from primum.comparison.arguments import alerts_on_data, drift_of
 from primum.comparison.code import code_of
+from primum.comparison.words import NEW_QUESTION
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
@@ -77,7 +78,9 @@ def test_no_fold_holds_out_chosen_rows_and_every_one_trains_on_them():
     assert "28 labelled rows, and 12 chosen ones for training only" in result.verdict
     assert result.to_dict()["n_chosen"] == 12
     (alert,) = (alert for alert in result.alerts if alert.kind == "chosen")
-    assert alert.text.startswith("12 of the 40 labels were chosen. If models that had seen")
+    assert alert.text.startswith("12 of the 40 labels were chosen, for example from primum's sheet")
+    assert alert.text.endswith("so the errors shown here can be several points too high.")
+    assert result.headline.certain.endswith(NEW_QUESTION)
     assert "28 labelled, 12 chosen and 60 unlabelled rows" in repr(result)
     assert "12 labels were not drawn at random, but chosen" in result.to_html()
     assert "chosen=chosen" in code_of(result)

@@ -227,7 +227,7 @@ def compare(
         frame, sample = sampled(whole, target, missing, max_rows, settings["random_state"])
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
-        for note in notes:  # before the run, which may take long
+        for note in filter(None, (total, sample)):  # before the run, which may take long
             click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}

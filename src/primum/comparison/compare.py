@@ -8,7 +8,7 @@ imported only when it is used.
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -54,7 +54,14 @@ from primum.comparison.settle import (
     settling_of,
     why_not,
 )
-from primum.comparison.words import BASELINE, IN_PYTHON, Headline, LabellingWords, compose_headline
+from primum.comparison.words import (
+    BASELINE,
+    IN_PYTHON,
+    NEW_QUESTION,
+    Headline,
+    LabellingWords,
+    compose_headline,
+)
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import read_scoring
@@ -327,6 +334,8 @@ class Comparison(ComparisonResult):
         """Alerts, what to use, what is certain, why, and what to do next."""
         settled = self.settled
         words = None if settled is None else self.labelling.in_place(settled.in_headline())
+        if words is not None and not words.answer and self.plan.table.n_chosen:
+            words = replace(words, certain=f"{words.certain} {NEW_QUESTION}")
         return compose_headline(self.findings, self.alerts, words)
 
     @cached_property

@@ -297,10 +297,11 @@ class ComparisonResult:
         table = self.plan.table
         if not table.n_chosen:
             return ""
+        were, are = ("was", "is") if table.n_chosen == 1 else ("were", "are")
         return (
-            f"{table.n_chosen} of the {table.n_labeled} labels were chosen. If models that had "
-            "seen the other labels asked for them, all errors here are too high, by several points "
-            "if many were chosen; the estimated changes are affected less."
+            f"{table.n_chosen} of the {table.n_labeled} labels {were} chosen, for example from "
+            f"primum's sheet, and {are} for training only. Chosen rows are usually the hard ones, "
+            "so the errors shown here can be several points too high."
         )
 
     @property

@@ -74,6 +74,10 @@ class Headline:
 
 
 BEFORE_LABELS = "Before your new labels, from cross-validation:"
+NEW_QUESTION = (
+    "This is a new question, about newly fitted models: the chosen labels have trained them, and "
+    "settle nothing here."
+)
 
 
 @dataclass(frozen=True)
