@@ -4,13 +4,14 @@ import errno
 import json
 import os
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from primum.cli._comparison import printable
+from primum.cli._comparison import names_in_words, printable
 from primum.cli._options import in_options
 from primum.tables.problem import sampled
 
@@ -62,6 +63,9 @@ def test_a_verdict_a_table_and_a_report(compare, tmp_path):
     assert [line.split()[:2] for line in model] == [["no", "12"], ["yes", "12"]]
     assert sum(int(line.split()[-1]) for line in model) == 36
     assert max(map(len, output.splitlines())) <= 80
+    words = " ".join(output.split())
+    assert "change: estimated difference in error from the tuned baseline, with its" in words
+    assert "baseline: the average of tuned ridge and logistic regression. " in words
     assert "Report: data-comparison/report.html" in output
     page = (tmp_path / "data-comparison" / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -236,6 +240,27 @@ def test_a_reader_who_stops_reading_loses_no_file(compare, table, rng, tmp_path,
     names = ["fits", "label.html", "models", "report.html", "rows_to_label.csv", "settlement.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
     assert (tmp_path / "m.skops").exists()
+
+
+def named(*names):
+    return [SimpleNamespace(name=name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("baselines", "methods", "shown", "expected"),
+    [
+        (["ridge", "logistic"], ["ICLS"], "", "the average of tuned ridge and logistic regression"),
+        (["a", "b"], ["ICLS"], "the supervised stack", "the average of a and b"),
+        (["a"], ["safe stack"], "", "a; safe stack: a weighted average"),
+        (["a"], ["safe stack"], "the supervised stack", "; supervised stack: the same without"),
+    ],
+)
+def test_names_that_occur_are_explained(baselines, methods, shown, expected):
+    plan = SimpleNamespace(baselines=named(*baselines))
+    text = names_in_words(SimpleNamespace(plan=plan, methods=named(*methods)), shown)
+    assert text.startswith("baseline: ")
+    assert expected in text
+    assert ("supervised stack" in text) == ("; supervised stack" in expected)
 
 
 def test_control_characters_are_shown():

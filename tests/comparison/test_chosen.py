@@ -12,10 +12,10 @@ from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMClassifier
 from primum.comparison.arguments import alerts_on_data, drift_of
 from primum.comparison.code import code_of
-from primum.comparison.words import NEW_QUESTION
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
+from primum.comparison.words import NEW_QUESTION
 from primum.reading.chosen import drawn_confidence
 from primum.reading.classifiers import Entry
 

@@ -22,12 +22,15 @@ from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
-from primum.comparison.words import BASELINE, MethodResult, estimation, with_article
+from primum.comparison.words import BASELINE, SAFE, MethodResult, with_article
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
 MAX_CLASSES = 12
+# The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
+RIDGE_AND_LOGISTIC = ["ridge", "logistic"]
+TUNED_BOTH, SUPERVISED = "tuned ridge and logistic regression", "supervised stack"
 ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 
@@ -35,7 +38,9 @@ def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
-    parts = [*texts, _table(result), wrapped(_caption(result)), wrapped(notes)]
+    names = names_in_words(result, " ".join(str(result.headline).split()))
+    captions = "\n".join([_caption(result), names])
+    parts = [*texts, _table(result), wrapped(captions), wrapped(notes)]
     return printable("\n\n".join(part for part in parts if part))
 
 
@@ -127,10 +132,25 @@ def _caption(result: Comparison) -> str:
     measure = result.loss.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
-        f"loss: {measure.name}{unit}, on held-out rows. change: difference from the tuned "
-        f"baseline, estimated {estimation(result.loss.scoring)}, with its interval; negative is "
-        "better. help, harm: their probabilities."
+        f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference in "
+        f"{measure.name} from the tuned baseline, with its interval; negative is better. help, "
+        "harm: their probabilities. The report explains how the change is estimated."
     )
+
+
+def names_in_words(result: Comparison, shown: str) -> str:
+    """Return what the models are whose names do not say it, if they occur in the table or text."""
+    names = [entry.name for entry in result.plan.baselines]
+    parts = TUNED_BOTH if names == RIDGE_AND_LOGISTIC else " and ".join(names)
+    meanings = {BASELINE: f"the average of {parts}" if len(names) > 1 else parts}
+    if any(method.name == SAFE for method in result.methods):
+        meanings[SAFE] = (
+            "a weighted average of models with and without the unlabelled rows, near the baseline "
+            "if labels are few"
+        )
+        if SUPERVISED in shown:
+            meanings[SUPERVISED] = "the same without the unlabelled rows"
+    return "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items()) + "."
 
 
 FORMATS = ("html", "md", "json")
