@@ -65,7 +65,8 @@ def changes_chart(result: "Comparison") -> Chart:
     if not why_not(result):
         caption += " Labels that settle what is better on your rows do not change this picture."
     numbers = Table.of(
-        f"{label}; from and to are the ends of the {level} interval. Negative is better.",
+        f"{label}, from cross-validation; from and to are the ends of the {level} interval. "
+        "Negative is better.",
         ("Method", "Change", "From", "To", "Answer"),
         [
             [
