@@ -281,3 +281,81 @@ def test_keys_without_ids(sheet, tmp_path):
     assert replace(sheet, id_name=None).keys == KEYS
     path = written(sheet, tmp_path / "x.csv", {"r4": "yes"})
     assert labels_in(path, replace(sheet, id_name=None)) == {"r4": "yes"}
+
+
+def refused_sheet(sheet, tmp_path, change, match, header=None):
+    path = written(sheet, tmp_path / "x.csv", {"r2": "yes"}, header=header, change=change)
+    with pytest.raises(ValueError, match=match):
+        labels_in(path, sheet)
+
+
+def test_a_sheet_of_another_comparison_is_refused_although_its_keys_are_the_same(sheet, tmp_path):
+    """Whether its rows have other ids or none: no cell of them was asked for."""
+    elsewhere = ["X-9", "88", "2019-01-01", "other"]
+    refused_sheet(
+        sheet,
+        tmp_path,
+        lambda rows: [[*row[:3], *elsewhere] for row in rows],
+        "line 3, has the primum_row r2, but its id is 'X-9', so this row is not the one asked for: "
+        "the sheet seems to belong to another comparison",
+    )
+    header = ["primum_row", "churn", "age", "when", "note"]
+    refused_sheet(
+        sheet,
+        tmp_path,
+        lambda rows: [[*row[:2], *elsewhere[1:]] for row in rows],
+        "line 3, has the primum_row r2, but other cells, so this row is not the one asked for",
+        header,
+    )
+
+
+def test_half_of_the_cells_may_have_been_changed_and_keys_alone_suffice(sheet, tmp_path):
+    def change(rows):
+        return [[*row[:4], row[4], "?", "?"] for row in rows]
+
+    path = written(sheet, tmp_path / "x.csv", {"r2": "yes"}, change=change)
+    assert labels_in(path, sheet) == {"r2": "yes"}
+    header = ["primum_row", "churn"]
+    path = written(
+        sheet,
+        tmp_path / "x.csv",
+        {"r2": "yes"},
+        header=header,
+        change=lambda rows: [row[:2] for row in rows],
+    )
+    assert labels_in(path, sheet) == {"r2": "yes"}
+
+
+def test_ids_that_were_sorted_on_their_own_are_refused(sheet, tmp_path):
+    def change(rows):
+        ids = [row[3] for row in rows[::-1]]
+        return [[*row[:3], own, *row[4:]] for row, own in zip(rows, ids, strict=True)]
+
+    refused_sheet(
+        sheet,
+        tmp_path,
+        change,
+        "line 3, has the primum_row r2, but its id is 'A-1', so this row is not the one asked for: "
+        ".* or a column was sorted on its own",
+    )
+
+
+@pytest.mark.parametrize(("key", "now"), [("r1", "7"), ("r2", "1.00E+05"), ("r4", "06.05.2024")])
+def test_with_keys_the_formats_of_ids_may_have_changed(sheet, tmp_path, key, now):
+    def change(rows):
+        return [[*row[:3], now, *row[4:]] if row[0] == key else row for row in rows]
+
+    path = written(sheet, tmp_path / "x.csv", {key: "yes"}, change=change)
+    assert labels_in(path, sheet) == {key: "yes"}
+
+
+def test_ids_that_differ_beyond_the_digits_of_a_spreadsheet(tmp_path):
+    """They are alike, so one that is written out is that of its own row only."""
+    rows = pd.DataFrame({"y": [None] * 2, "id": ["9234567890123456", "9234567890123457"]})
+    sheet = sheet_of(rows, ["r1", "r2"], "y", "id")
+    path = written(sheet, tmp_path / "x.csv", {"r1": "yes"})
+    assert labels_in(path, sheet) == {"r1": "yes"}
+    exchanged = [["r1", "yes", "yes", rows["id"][1]]]
+    path = written(sheet, tmp_path / "x.csv", {}, change=lambda _: exchanged)
+    with pytest.raises(ValueError, match="but its other cells are those of r2"):
+        labels_in(path, sheet)

@@ -2,10 +2,12 @@
 
 Every row with a label is found again among the rows that were asked for, in one of three ways: by
 its key; without a key by its id; without either by its other cells, if they are those of one row
-only. Formats of numbers and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to
-01.03.2024. So two cells are alike if they are the same text, the same number up to the digits that
-are shown, or possibly the same day. A row that is found in no way, or in two, is refused with its
-line: a label on a wrong row would make an answer wrong without anybody noticing.
+only. Every comparison has the keys r1, r2, ..., so a key alone proves little: where the file has
+more of the sheet, the row's id must be alike, and at least half of its cells. Formats of numbers
+and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to 01.03.2024. So two cells are
+alike if they are the same text, the same number up to the digits that are shown, or possibly the
+same day. A row that is found in no way, or in two, is refused with its line: a label on a wrong row
+would make an answer wrong without anybody noticing.
 """
 
 import re
@@ -32,6 +34,14 @@ WINDOWS = "cp1252"
 # Spreadsheets keep 15 digits of a number.
 RELATIVE_ROUNDING = 1e-14
 COPY_KEY = f"copy its {KEY_COLUMN} (r1, r2, ...) from the sheet as it was written"
+SORTED = (
+    "if columns were sorted or moved on their own, take the sheet as it was written and fill it in "
+    "again"
+)
+NOT_ASKED = (
+    "this row is not the one asked for: the sheet seems to belong to another comparison, or a "
+    "column was sorted on its own; take the sheet as it was written"
+)
 
 
 def read_filled(
@@ -197,21 +207,32 @@ class _Finder:
                 f"{where}, has the {KEY_COLUMN} {cells[self.key]!r}, which was not asked for: "
                 f"{COPY_KEY}, or delete the {where.rpartition(' ')[0].rpartition(', ')[2]}."
             )
-        place = self.places[key]
-        if other := self._another(place, cells):
-            raise ValueError(
-                f"{where}, has the {KEY_COLUMN} {key}, but its other cells are those of {other}: "
-                "if columns were sorted or moved on their own, take the sheet as it was written "
-                "and fill it in again."
-            )
+        if problem := self._not_asked(self.places[key], cells):
+            raise ValueError(f"{where}, has the {KEY_COLUMN} {key}, but {problem}.")
         return key
 
-    def _another(self, place: int, cells: Sequence[str]) -> str | None:
-        """Return the key of another row to which cells clearly belong, if there is one."""
-        if self._n_alike(place, cells) * 2 >= len(self.common):
+    def _not_asked(self, place: int, cells: Sequence[str]) -> str | None:
+        """Return why a row is not the one of its key, as part of a sentence, if it is not."""
+        n_alike = self._n_alike(place, cells)
+        if n_alike == len(self.common) and self._has_id_of(place, cells):
             return None
         others = [other for other in self._by_cells(cells) if other != place]
-        return self.keys[others[0]] if others else None
+        if others:
+            return f"its other cells are those of {self.keys[others[0]]}: {SORTED}"
+        if not self._has_id_of(place, cells):
+            return f"its id is {self._id_in(cells)!r}, so {NOT_ASKED}"
+        return None if n_alike * 2 >= len(self.common) else f"other cells, so {NOT_ASKED}"
+
+    def _id_in(self, cells: Sequence[str]) -> str:
+        return "" if self.id is None else cells[self.id[1]]
+
+    def _has_id_of(self, place: int, cells: Sequence[str]) -> bool:
+        """Return whether cells may have the id of a row: alike, and not that of another row."""
+        written = self._id_in(cells)
+        if self.id is None or not written or not self.texts[place][self.id[0]]:
+            return True
+        same = self._same_id.get(written)
+        return alike(written, self.texts[place][self.id[0]]) if same is None else place in same
 
     def _n_alike(self, place: int, cells: Sequence[str]) -> int:
         return sum(alike(cells[mine], self.texts[place][own]) for own, mine in self.common)
