@@ -357,6 +357,24 @@ def test_a_settlement_is_the_same_after_json():
         Settlement.read({"format": 99})
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *({"r101": 0}, {"r0": 0}, {"r-1": 0}, {"r01": 0}, {"x": 0}, {"r1": 2}, {"r1": -2}),
+        *({"r1": True}, {"r1": 1.0}, {"r1": "yes"}, {"r1": None}),
+    ],
+)
+def test_stored_labels_that_are_none_are_refused(labels):
+    """They would count on another row, or as no class: rows are r1 to r100, classes two."""
+    damaged = asked().to_dict() | {"labels": labels}
+    with pytest.raises(
+        ValueError,
+        match=r"This settlement is damaged: it has the label .* for the row '.*', but rows are r1 "
+        "to r100 and labels whole numbers from -1 to 1; restore the file, or compare again",
+    ):
+        Settlement.read(damaged)
+
+
 def test_parts_of_a_settlement_must_fit():
     asking = asked()
     with pytest.raises(ValueError, match="at least one pair of models, got none"):

@@ -533,13 +533,22 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
                 f"This settlement has the format {values.get('format')!r}, but this version of "
                 f"primum reads {FORMAT}: compare again, or use the version that wrote it."
             )
-        ids = values["ids"]
+        ids, classes = values["ids"], values["classes"]
+        places = {f"r{place + 1}": place for place in range(len(values["rows"]))}
+        for key, code in values["labels"].items():
+            whole = isinstance(code, int) and not isinstance(code, bool)
+            if key not in places or not whole or not CANNOT_SAY <= code < len(classes):
+                raise ValueError(
+                    f"This settlement is damaged: it has the label {code!r} for the row {key!r}, "
+                    f"but rows are r1 to r{len(places)} and labels whole numbers from {CANNOT_SAY} "
+                    f"to {len(classes) - 1}; restore the file, or compare again."
+                )
         return cls(
             questions=tuple(Question.read(question) for question in values["questions"]),
             rows=np.array(values["rows"], dtype=np.intp),
-            classes=tuple(values["classes"]),
+            classes=tuple(classes),
             ids=None if ids is None else tuple(ids),
             id_name=values["id_name"],
             target=values["target"],
-            labels={int(key[1:]) - 1: code for key, code in values["labels"].items()},
+            labels={places[key]: code for key, code in values["labels"].items()},
         )
