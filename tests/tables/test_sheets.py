@@ -359,3 +359,20 @@ def test_ids_that_differ_beyond_the_digits_of_a_spreadsheet(tmp_path):
     path = written(sheet, tmp_path / "x.csv", {}, change=lambda _: exchanged)
     with pytest.raises(ValueError, match="but its other cells are those of r2"):
         labels_in(path, sheet)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
+@pytest.mark.parametrize("begin", ["", "="])
+def test_text_that_no_spreadsheet_can_hold_is_cut(tmp_path, name, begin):
+    """And what is left of it is found again, with nothing but this text to go by."""
+    rows = pd.DataFrame({"y": [None], "text": [begin + "ä" * 200_000]})
+    sheet = sheet_of(rows, ["r1"], "y")
+    write_sheet(tmp_path / name, sheet)
+    assert labels_in(tmp_path / name, sheet) == {}
+    cells = pd.DataFrame([[*sheet.texts[0]]], columns=sheet.header)
+    cells["y"] = "yes"
+    cells["text"] = [guarded(sheet.texts[0][-1])]
+    assert len(cells["text"][0]) <= 32_767
+    assert cells["text"][0].endswith("ä…")
+    cells[["y", "text"]].to_csv(tmp_path / "mine.csv", index=False)
+    assert labels_in(tmp_path / "mine.csv", sheet) == {"r1": "yes"}

@@ -6,6 +6,7 @@ written in the table. ``filled`` finds its rows again, whatever a spreadsheet ha
 
 Cells of a table are data. In a CSV file, where a spreadsheet would take text that begins with =,
 +, - or @ for a formula, such text gets an apostrophe in front; in a spreadsheet it is text by type.
+Text that no spreadsheet can hold is cut.
 """
 
 import csv
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # What the sheet says in the column that marks chosen rows.
 YES = "yes"
 SPREADSHEET = ".xlsx"
+# The most characters that a cell of a spreadsheet can have; it would drop the rest on its own.
+LONGEST_CELL = 32_767
 # Text that a spreadsheet could take for a formula, and such text after an apostrophe.
 FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
 GUARDED = re.compile(r"'+[=+\-@\t\r].", re.DOTALL)
@@ -128,13 +131,17 @@ def sheet_of(
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell that every kind of file can hold; missing ones are empty."""
+    """Return a cell that every kind of file can hold; missing ones are empty, long ones cut."""
     if cell is None or cell != cell:
         return ""
     cell = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, datetime):  # a spreadsheet has no time zones
         return cell.replace(tzinfo=None, microsecond=0)
-    return cell if isinstance(cell, bool | int | float | str) else cell_text(cell)
+    if isinstance(cell, bool | int | float):
+        return cell
+    text = cell if isinstance(cell, str) else cell_text(cell)
+    # One character is left for the apostrophe of ``guarded``.
+    return text if len(text) < LONGEST_CELL else f"{text[: LONGEST_CELL - 2]}…"
 
 
 def cell_text(cell: Any) -> str:
