@@ -222,6 +222,35 @@ def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp
     assert (folder / "rows_to_label-2.csv").exists()
 
 
+def test_an_empty_sheet_of_another_question_is_replaced(compare, compared, table, tmp_path):
+    """The target has another name now; the old sheet had no column for it."""
+    compared()
+    table.rename(columns={"churn": "left"}).to_csv(tmp_path / "data.csv", index=False)
+    output = succeeded(compare("--out", "report", "--force", target="left"))
+    folder = tmp_path / "report"
+    sheet = pd.read_csv(folder / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
+    assert tuple(sheet.columns) == Labelling.read(folder).sheet.header
+    assert "left" in sheet.columns
+    assert "report/rows_to_label.csv" in output
+    assert sorted(path.name for path in folder.glob("*to_label*")) == ["rows_to_label.csv"]
+    assert sorted(path.name for path in folder.glob("settlement*")) == ["settlement.json"]
+
+
+def test_what_a_filled_sheet_answers_is_kept(compare, compared, truth, tmp_path):
+    """Although none of its labels has been read yet."""
+    compared()
+    folder = tmp_path / "report"
+    fill(folder / "rows_to_label.csv", truth, 0, 3)
+    filled = (folder / "rows_to_label.csv").read_bytes()
+    stored = (folder / "settlement.json").read_bytes()
+    output = succeeded(compare("--out", "report", "--force", "--seed", 1))
+    assert "report/rows_to_label.csv is about other models, so its labels settle nothing" in output
+    assert "the question that they answer is kept in report/settlement-1.json" in output
+    assert (folder / "settlement-1.json").read_bytes() == stored
+    assert (folder / "rows_to_label.csv").read_bytes() == filled
+    assert Labelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
+
+
 @pytest.mark.parametrize("format", ["md", "json"])
 def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, format):
     compared("--format", format)
@@ -297,6 +326,13 @@ def test_errors_are_one_sentence_with_the_line(compared, call, tmp_path):
         refused(
             call("settle", "report"), "settlement.json is damaged", "compare again with --resume"
         )
+
+
+def test_stored_labels_that_are_none_are_refused(compared, call, tmp_path):
+    compared()
+    path = tmp_path / "report" / "settlement.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"labels": {"r1": 7}}))
+    refused(call("settle", "report"), "settlement.json is damaged", "the label 7 for the row 'r1'")
 
 
 def test_a_damaged_settlement_does_not_end_a_comparison(compare, compared, tmp_path):

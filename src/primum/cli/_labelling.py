@@ -58,6 +58,8 @@ class Labelling:
         The file of every model that may be used, relative to the folder.
     files : dict of str to str
         The names of the ``report`` and of the ``sheet``.
+    new_sheet : bool, default=False
+        Whether the sheet is still to be written, in place of one that nobody has filled in.
     """
 
     settlement: Settlement
@@ -65,6 +67,7 @@ class Labelling:
     course: Course
     models: dict[str, str]
     files: dict[str, str]
+    new_sheet: bool = False
 
     def write(self, folder: Path) -> None:
         """Store everything."""
@@ -193,10 +196,10 @@ def prepare_labelling(
         return result, None, [*_set_aside(folder, before), QUESTION_MARK]
     if before is not None and before.asks_the_same(asked):
         name, notes = before.files["sheet"], _taken_over(result, before)
+        new = _may_be_replaced(folder, before)
     else:
-        notes = _set_aside(folder, before)
-        name, note = _new_sheet(table, folder, before)
-        notes += note
+        name, notes = _new_sheet(table, folder, before)
+        notes, new = [*_set_aside(folder, before), *notes], True
     result = result.said_in(command_words(folder, name))
     rows = cells_at(table, asked.rows)
     sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name)
@@ -204,7 +207,7 @@ def prepare_labelling(
     course = Course.of(result, asked)
     stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
     files = {"report": report.name, "sheet": name}
-    return result, Labelling(asked, sheet, course, stored, files), notes
+    return result, Labelling(asked, sheet, course, stored, files, new), notes
 
 
 def _taken_over(result: Comparison, before: Labelling) -> list[str]:
@@ -224,14 +227,19 @@ def _stored(folder: Path) -> Labelling | None:
 
 
 def _set_aside(folder: Path, before: Labelling | None) -> list[str]:
-    """Keep what is stored of another comparison under another name, unless it has no labels."""
+    """Keep what is stored of another comparison under another name, unless nobody has labelled."""
     if not (folder / STORED).exists():
         return []
-    if before is not None and not before.labels:
+    if before is not None and not before.labels and _may_be_replaced(folder, before):
         (folder / STORED).unlink()
         return []
     aside = _free(folder, Path(STORED).stem, ".json", 1)
     (folder / STORED).rename(folder / aside)
+    if before is not None and not before.labels:
+        return [
+            f"{folder / before.files['sheet']} is about other models, so its labels settle nothing "
+            f"here; the question that they answer is kept in {folder / aside}."
+        ]
     return [
         "The labels given earlier are about other models, so they settle nothing here; they are "
         f"kept in {folder / aside}. {KEEP_MARKS}"
@@ -243,8 +251,11 @@ def _new_sheet(table: TableFile, folder: Path, before: Labelling | None) -> tupl
     can_write = SPREADSHEETS.get(table.path.suffix.lower()) == "openpyxl"
     suffix = SPREADSHEET if can_write and is_installed("openpyxl") else ".csv"
     name = f"{SHEET}{suffix}"
-    if not (folder / name).exists() or (before is not None and _is_empty(folder / name, before)):
+    if not (folder / name).exists():
         return name, []
+    old = "" if before is None else before.files["sheet"]
+    if before is not None and old.endswith(suffix) and _may_be_replaced(folder, before):
+        return old, []
     other = _free(folder, SHEET, suffix, 2)
     return other, [
         f"{folder / name} is another sheet, perhaps with labels, and stays as it is: the new rows "
@@ -259,10 +270,11 @@ def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
     return name
 
 
-def _is_empty(path: Path, before: Labelling) -> bool:
-    """Return whether a sheet is one of an earlier comparison, and nobody has filled it in."""
+def _may_be_replaced(folder: Path, before: Labelling) -> bool:
+    """Return whether the sheet of a comparison has no labels, or is not there."""
+    path = folder / before.files["sheet"]
     try:
-        return not read_filled(path, before.sheet, before.settlement.classes)
+        return not path.exists() or not read_filled(path, before.sheet, before.settlement.classes)
     except (ValueError, ImportError):  # somebody has changed it
         return False
 
@@ -270,13 +282,13 @@ def _is_empty(path: Path, before: Labelling) -> bool:
 def write_labelling(
     labelling: Labelling, result: Comparison, table: TableFile, folder: Path
 ) -> None:
-    """Write the sheet, unless it is there, the page, the models, and what is stored."""
+    """Write the sheet, unless the one there stays, the page, the models, and what is stored."""
     (folder / MODELS).mkdir(exist_ok=True)
     asked, sheet = labelling.settlement, labelling.sheet
     for name, file in labelling.models.items():
         save(result.fit(name), folder / file, id=asked.id_name, target=asked.target)
     path = folder / labelling.files["sheet"]
-    if not path.exists() or (labelling.labels == {} and _is_empty(path, labelling)):
+    if labelling.new_sheet:
         separator = table.file.separator if isinstance(table, CsvTable) else ","
         write_sheet(path, sheet, separator)
     write_file(folder / PAGE, labelling_page(_task(labelling, folder)))
