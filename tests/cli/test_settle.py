@@ -328,6 +328,45 @@ def test_errors_are_one_sentence_with_the_line(compared, call, tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        *(("report", "../victim.json"), ("report", "/victim.json"), ("report", "a/../../b.md")),
+        *(("sheet", ".."), ("sheet", "..\\rows.csv"), ("sheet", "c:rows.csv"), ("sheet", "")),
+        *(("models", "../secret"), ("models", "models/../../secret"), ("models", "models/")),
+    ],
+)
+def test_a_folder_that_was_passed_on_names_no_file_outside_it(compared, call, tmp_path, part, name):
+    compared()
+    (tmp_path / "victim.json").write_text("{}")
+    path = tmp_path / "report" / "settlement.json"
+    values = json.loads(path.read_text())
+    if part == "models":
+        values["models"] = dict.fromkeys(values["models"], name)
+    else:
+        values["files"][part] = name
+    path.write_text(json.dumps(values))
+    refused(
+        call("settle", "report"),
+        f"settlement.json is damaged, or of another version of primum (it names the file {name!r}, "
+        "which is not one of this folder): restore it, or compare again with --resume.",
+    )
+    assert (tmp_path / "victim.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("name", ["report.html", "models"])
+def test_a_folder_that_was_passed_on_has_no_links(compared, call, tmp_path, name):
+    compared()
+    outside = tmp_path / "outside"
+    (tmp_path / "report" / name).rename(outside)
+    (tmp_path / "report" / name).symlink_to(outside)
+    refused(call("settle", "report"), "settlement.json is damaged", "is a link to another place")
+    (tmp_path / "report" / name).unlink()
+    outside.rename(tmp_path / "report" / name)
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "report")
+    assert "No row has a label yet" in succeeded(call("settle", "elsewhere"))
+
+
 def test_stored_labels_that_are_none_are_refused(compared, call, tmp_path):
     compared()
     path = tmp_path / "report" / "settlement.json"

@@ -8,6 +8,7 @@ between. A sheet that somebody has filled in is never overwritten.
 
 import hashlib
 import json
+import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ QUESTION_MARK = (
     f"No rows to label are written, because {CANNOT_SAY_CELL!r} is a class of this table, and in a "
     "sheet it means that nobody can decide: give the class another name."
 )
+# A name without a folder, and none of "." and "..".
+PLAIN_NAME = re.compile(r"(?!\.+$)[^/\\:\0]+")
 KEEP_MARKS = (
     f"If you add these labels to your table, copy the column {CHOSEN} with them: they were "
     "not drawn at random, so they may be trained on, but no model may be judged by them."
@@ -86,6 +89,7 @@ class Labelling:
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            _check_inside(folder, values["files"], values["models"])
             course = Course.read(values["course"])
             # The folder may have been moved or renamed since.
             words = command_words(folder, values["files"]["sheet"])
@@ -138,6 +142,19 @@ class Labelling:
         except ValueError as problem:
             raise ValueError(f"{path}: {problem}") from problem
         return replace(self, settlement=settlement)
+
+
+def _check_inside(folder: Path, files: dict[str, str], models: dict[str, str]) -> None:
+    """Raise an error unless the files of a comparison are in its folder.
+
+    Folders are passed on, and the files that are named here are read, copied and overwritten.
+    """
+    named = [("", files["report"]), ("", files["sheet"])]
+    for parent, name in [*named, *((f"{MODELS}/", name) for name in models.values())]:
+        if not (name.startswith(parent) and PLAIN_NAME.fullmatch(name.removeprefix(parent))):
+            raise ValueError(f"it names the file {name!r}, which is not one of this folder")
+        if (folder / name).is_symlink() or (parent and (folder / parent).is_symlink()):
+            raise ValueError(f"it names the file {name!r}, which is a link to another place")
 
 
 def command_words(folder: Path, sheet: str) -> LabellingWords:
