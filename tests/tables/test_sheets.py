@@ -10,7 +10,7 @@ import pytest
 
 from primum.tables.chosen import CHOSEN
 from primum.tables.files import TableFormat, open_table
-from primum.tables.filled import read_filled
+from primum.tables.filled import alike, read_filled
 from primum.tables.sheets import (
     Sheet,
     cells_at,
@@ -376,3 +376,11 @@ def test_text_that_no_spreadsheet_can_hold_is_cut(tmp_path, name, begin):
     assert cells["text"][0].endswith("ä…")
     cells[["y", "text"]].to_csv(tmp_path / "mine.csv", index=False)
     assert labels_in(tmp_path / "mine.csv", sheet) == {"r1": "yes"}
+
+
+def test_characters_that_an_encoding_lacks():
+    """Excel saves ж as ? and an emoji, which is two units of UTF-16, as ??."""
+    assert alike("caf\u00e9 ??? ??!", "caf\u00e9 \u0436\u0436\u0436 \U0001f600!")
+    assert not alike("caf\u00e9 ?? ??!", "caf\u00e9 \u0436\u0436\u0436 \U0001f600!")
+    assert not alike("\u0436", "\u0448")
+    assert not alike("why?", "when?")

@@ -5,9 +5,9 @@ its key; without a key by its id; without either by its other cells, if they are
 only. Every comparison has the keys r1, r2, ..., so a key alone proves little: where the file has
 more of the sheet, the row's id must be alike, and at least half of its cells. Formats of numbers
 and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to 01.03.2024. So two cells are
-alike if they are the same text, the same number up to the digits that are shown, or possibly the
-same day. A row that is found in no way, or in two, is refused with its line: a label on a wrong row
-would make an answer wrong without anybody noticing.
+alike if they are the same text, apart from characters that an encoding lacks, the same number up
+to the digits that are shown, or possibly the same day. A row that is found in no way, or in two, is
+refused with its line: a label on a wrong row would make an answer wrong without anybody noticing.
 """
 
 import re
@@ -31,6 +31,8 @@ KEY = re.compile(r"r\s*0*(\d+)", re.IGNORECASE | re.ASCII)
 UNDECIDED_WORDS = (CANNOT_SAY_CELL, "cannot say", "can't say")
 # What Excel on Windows writes as CSV; it has a character for almost every byte.
 WINDOWS = "cp1252"
+# Characters that count as two there.
+BEYOND_16_BITS = re.compile(r"[\U00010000-\U0010ffff]")
 # Spreadsheets keep 15 digits of a number.
 RELATIVE_ROUNDING = 1e-14
 COPY_KEY = f"copy its {KEY_COLUMN} (r1, r2, ...) from the sheet as it was written"
@@ -299,6 +301,8 @@ def alike(written: str, original: str) -> bool:
         return True
     if not (written and original):
         return False
+    if "?" in written and _replaced(written) == _replaced(original):
+        return True
     now, before = _numbers(written), _numbers(original)
     if now and before:
         return any(
@@ -311,6 +315,12 @@ def alike(written: str, original: str) -> bool:
 
 def _folded(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").split()).lstrip("'").casefold()
+
+
+def _replaced(text: str) -> str:
+    """Return text as a spreadsheet saves it in the encoding of Windows: "?" for what that lacks."""
+    halves = BEYOND_16_BITS.sub("??", _folded(text))
+    return halves.encode(WINDOWS, "replace").decode(WINDOWS)
 
 
 @lru_cache(maxsize=2**16)
