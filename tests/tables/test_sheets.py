@@ -384,3 +384,26 @@ def test_characters_that_an_encoding_lacks():
     assert not alike("caf\u00e9 ?? ??!", "caf\u00e9 \u0436\u0436\u0436 \U0001f600!")
     assert not alike("\u0436", "\u0448")
     assert not alike("why?", "when?")
+
+
+def test_rows_without_ids_are_told_from_those_of_another_comparison_by_its_mark(tmp_path):
+    """All their cells are the same: only the mark differs. With an id, the row is the same."""
+    rows = pd.DataFrame({"y": [None] * 2, "flag": ["0", "0"], "id": ["a", "b"]})
+    asked, other = (sheet_of(rows, ["r1", "r2"], "y", None, f"yes 3f2a9{k}") for k in "cd")
+    header = ["primum_row", "y", CHOSEN, "flag"]
+    for sheet in (asked, other):
+        path = written(
+            *(sheet, tmp_path / "x.csv", {"r1": "yes"}),
+            header=header,
+            change=lambda rows: [row[:4] for row in rows],
+        )
+        if sheet is asked:
+            assert labels_in(path, asked) == {"r1": "yes"}
+    with pytest.raises(
+        ValueError,
+        match="line 2, has the primum_row r1, but the mark of another comparison, so this row is "
+        "not the one asked for",
+    ):
+        labels_in(path, asked)
+    path = written(other, tmp_path / "x.csv", {"r1": "yes"})
+    assert labels_in(path, replace(asked, id_name="id")) == {"r1": "yes"}

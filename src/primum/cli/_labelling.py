@@ -30,7 +30,7 @@ from primum.tables.chosen import CHOSEN
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile
 from primum.tables.filled import read_filled
-from primum.tables.sheets import SPREADSHEET, Sheet, cells_at, sheet_of, write_sheet
+from primum.tables.sheets import SPREADSHEET, YES, Sheet, cells_at, sheet_of, write_sheet
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
 QUESTION_MARK = (
@@ -219,7 +219,8 @@ def prepare_labelling(
         notes, new = [*_set_aside(folder, before), *notes], True
     result = result.said_in(command_words(folder, name))
     rows = cells_at(table, asked.rows)
-    sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name)
+    mark = f"{YES} {_digest(asked)[:6]}"
+    sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name, mark)
     asked = result.settlement or asked  # with the labels
     course = Course.of(result, asked)
     stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
@@ -312,6 +313,12 @@ def write_labelling(
     labelling.write(folder)
 
 
+def _digest(asked: Settlement) -> str:
+    """Return digits that tell a settlement, whatever its labels, from every other one."""
+    content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _task(labelling: Labelling, folder: Path) -> LabellingTask:
     """Return what the page for labelling shows."""
     asked, sheet = labelling.settlement, labelling.sheet
@@ -321,12 +328,11 @@ def _task(labelling: Labelling, folder: Path) -> LabellingTask:
         if question.pair.needs_labels
     ]
     first = pairs[0][0].pair
-    content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
     name = f"{SHEET}.csv"
     return LabellingTask(
         title=f"Label rows: {sheet.target}",
         target=sheet.target,
-        key=hashlib.sha256(content.encode()).hexdigest()[:16],
+        key=_digest(asked)[:16],
         file_name=name,
         classes=asked.classes,
         header=sheet.header,

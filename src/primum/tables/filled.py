@@ -3,11 +3,12 @@
 Every row with a label is found again among the rows that were asked for, in one of three ways: by
 its key; without a key by its id; without either by its other cells, if they are those of one row
 only. Every comparison has the keys r1, r2, ..., so a key alone proves little: where the file has
-more of the sheet, the row's id must be alike, and at least half of its cells. Formats of numbers
-and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to 01.03.2024. So two cells are
-alike if they are the same text, apart from characters that an encoding lacks, the same number up
-to the digits that are shown, or possibly the same day. A row that is found in no way, or in two, is
-refused with its line: a label on a wrong row would make an answer wrong without anybody noticing.
+more of the sheet, the row's id must be alike, or else the mark of the comparison the same, and at
+least half of its cells. Formats of numbers and dates may have changed: 007 to 7, 100123 to
+1.00E+05, 2024-03-01 to 01.03.2024. So two cells are alike if they are the same text, apart from
+characters that an encoding lacks, the same number up to the digits that are shown, or possibly the
+same day. A row that is found in no way, or in two, is refused with its line: a label on a wrong row
+would make an answer wrong without anybody noticing.
 """
 
 import re
@@ -26,6 +27,8 @@ from primum.tables.columns import LAYOUTS, LIKE_A_DATE
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind
 from primum.tables.sheets import Sheet, cell_text, unguarded
 
+# What ``primum_chosen`` says, with the digits of a comparison.
+MARK = re.compile(r"yes [0-9a-f]{6}", re.IGNORECASE)
 KEY = re.compile(r"r\s*0*(\d+)", re.IGNORECASE | re.ASCII)
 # What people write where nobody can decide, in lower case.
 UNDECIDED_WORDS = (CANNOT_SAY_CELL, "cannot say", "can't say")
@@ -177,6 +180,7 @@ class _Finder:
         self.common = [
             (header[n], columns[n]) for n in sheet.header if n in columns and n not in own
         ]
+        self.mark = (header[CHOSEN], columns[CHOSEN]) if CHOSEN in columns else None
         name = sheet.id_name
         self.id = (header[name], columns[name]) if name is not None and name in columns else None
 
@@ -215,6 +219,8 @@ class _Finder:
 
     def _not_asked(self, place: int, cells: Sequence[str]) -> str | None:
         """Return why a row is not the one of its key, as part of a sentence, if it is not."""
+        if not self._id_in(cells) and self._is_marked_otherwise(place, cells):
+            return f"the mark of another comparison, so {NOT_ASKED}"
         n_alike = self._n_alike(place, cells)
         if n_alike == len(self.common) and self._has_id_of(place, cells):
             return None
@@ -224,6 +230,13 @@ class _Finder:
         if not self._has_id_of(place, cells):
             return f"its id is {self._id_in(cells)!r}, so {NOT_ASKED}"
         return None if n_alike * 2 >= len(self.common) else f"other cells, so {NOT_ASKED}"
+
+    def _is_marked_otherwise(self, place: int, cells: Sequence[str]) -> bool:
+        """Return whether a row has the mark of another comparison."""
+        if self.mark is None:
+            return False
+        own, written = self.texts[place][self.mark[0]], cells[self.mark[1]]
+        return MARK.fullmatch(written) is not None and written.casefold() != own
 
     def _id_in(self, cells: Sequence[str]) -> str:
         return "" if self.id is None else cells[self.id[1]]

@@ -94,7 +94,11 @@ class Sheet:
 
 
 def sheet_of(
-    cells: "pd.DataFrame", keys: Sequence[str], target: str, id_name: str | None = None
+    cells: "pd.DataFrame",
+    keys: Sequence[str],
+    target: str,
+    id_name: str | None = None,
+    mark: str = YES,
 ) -> Sheet:
     """Return the sheet of the rows to label.
 
@@ -108,6 +112,9 @@ def sheet_of(
         The column with the labels.
     id_name : str, optional
         The column with the ids.
+    mark : str, default="yes"
+        What the column that marks chosen rows says, such as "yes 3f2a9c": by the digits, sheets of
+        different comparisons are told apart.
 
     Returns
     -------
@@ -126,7 +133,7 @@ def sheet_of(
     first = [] if id_name is None or id_name not in cells.columns else [id_name]
     others = [str(name) for name in cells.columns if name not in (*own, *first)]
     columns = cells[[*first, *others]].to_numpy(dtype=object).tolist()
-    rows = tuple((key, "", YES, *map(_plain, row)) for key, row in zip(keys, columns, strict=True))
+    rows = tuple((key, "", mark, *map(_plain, row)) for key, row in zip(keys, columns, strict=True))
     return Sheet((*own, *first, *others), rows, target, first[0] if first else None)
 
 
