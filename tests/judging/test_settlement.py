@@ -333,7 +333,11 @@ def test_names_that_may_mean_different_rows_are_refused():
     rows = np.array([3, 1, 2])
     codes = np.tile([0, 1], (3, 1, 1))
     both = Settlement.ask(
-        *([(SAFE, BASE)], rows, codes), n_rows=10, classes=CLASSES, ids=["1", "2", "3"]
+        *([(SAFE, BASE)], rows, codes),
+        n_rows=10,
+        classes=CLASSES,
+        ids=["1", "2", "3"],
+        id_name="id",
     )
     with pytest.raises(ValueError, match="such as 1 may be positions or ids, which mean different"):
         both.with_labels({1: "yes"})

@@ -156,7 +156,12 @@ def test_rows_are_known_by_the_index_of_a_table():
     frame = pd.DataFrame(X, columns=["p", "label"])
     y = Y.astype(object)
     y[Y < 0] = None
-    for index in (np.arange(500)[::-1] * 3, [f"id{i}" for i in range(500)]):
+    for index in (
+        np.arange(500)[::-1] * 3,
+        np.arange(500.0)[::-1],  # as positions, these are those of other rows
+        np.arange(500, dtype=np.uint64) + np.uint64(2**63),
+        [f"id{i}" for i in range(500)],
+    ):
         named = frame.set_axis(index)
         more = named[400:]
         model = quick().fit(named[:400], y[:400], more)
@@ -170,6 +175,13 @@ def test_rows_are_known_by_the_index_of_a_table():
         wrong = pd.Series(1 - TRUTH[:N_LABELED], index[:N_LABELED])
         with pytest.raises(ValueError, match=r"already has the label '.' in the table"):
             model.settle(wrong)
+
+
+def test_an_index_that_does_not_tell_rows_is_not_used():
+    frame = pd.DataFrame(X[:3])
+    for index in ([1, "1", 2], ["a", " a", "b"], [7, 7, 8]):
+        assert settlement.own_index([frame.set_axis(index)]) is None
+    assert settlement.own_index([frame.set_axis([1.0, 0.5, np.nan])]) is not None
 
 
 def test_rows_of_x_unlabeled_are_below_those_of_x():

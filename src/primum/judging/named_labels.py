@@ -35,7 +35,8 @@ class RowNames:
     ids : sequence of str or None
         As written in the table, if it has them.
     id_name : str or None
-        The name of their column.
+        The name of their column. Ids without a column are those of an index, by which the rows of
+        a table are known: positions are then no names.
     """
 
     keys: Sequence[str]
@@ -46,9 +47,11 @@ class RowNames:
     @property
     def places(self) -> "dict[str, dict[Any, int]]":
         """The places in the order by name, for every kind of name."""
-        kinds: dict[str, Sequence[Any]] = {"keys": self.keys, "positions": self.positions}
+        kinds: dict[str, Sequence[Any]] = {"keys": self.keys}
+        if self.ids is None or self.id_name is not None:
+            kinds["positions"] = self.positions
         if self.ids is not None:
-            kinds["ids"] = self.ids
+            kinds["ids"] = [as_written(name) for name in self.ids]
         return {kind: {name: i for i, name in enumerate(of)} for kind, of in kinds.items()}
 
 
@@ -116,7 +119,7 @@ def _named_cells(
 
 def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
     """Return whether a cell has no label: empty, missing, or -1 unless that is a class."""
-    written = _text(cell)
+    written = as_written(cell)
     if written in classes:
         return False
     return cell is None or written in ("", "nan", "<NA>", "NaT", "-1")
@@ -142,7 +145,7 @@ def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
     int
         The code.
     """
-    written = _text(cell)
+    written = as_written(cell)
     if written in classes:
         return list(classes).index(written)
     if written == CANNOT_SAY_CELL:
@@ -158,8 +161,27 @@ def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
     )
 
 
-def _text(cell: Any) -> str:
-    """Return a name or a class as it is written; whole numbers without decimals."""
+def as_written(cell: Any) -> str:
+    """Return a name as it is written; whole numbers without decimals.
+
+    Names are stored and looked up in this form, so that 1, 1.0 and "1" are the same row.
+
+    Parameters
+    ----------
+    cell : object
+        A name.
+
+    Returns
+    -------
+    str
+        Its text.
+
+    Examples
+    --------
+    >>> from primum.judging.named_labels import as_written
+    >>> as_written(7.0), as_written(0.5), as_written(" c17 ")
+    ('7', '0.5', 'c17')
+    """
     if isinstance(cell, Real) and not isinstance(cell, Integral) and float(cell).is_integer():
         return str(int(float(cell)))
     return str(cell).strip()
@@ -180,8 +202,8 @@ def _place(name: Any, kind: str, places: dict[str, dict[Any, int]]) -> int | Non
 def _as_name(name: Any, kind: str) -> int | str | None:
     """Return a name as it is stored; None if it cannot be one of this kind."""
     if kind != "positions":
-        return _text(name)
-    text = _text(name)
+        return as_written(name)
+    text = as_written(name)
     return int(text) if isinstance(name, Real) and text.lstrip("-").isdigit() else None
 
 
@@ -219,18 +241,18 @@ def _placed(
 ) -> tuple[dict[int, int], list[str]]:
     """Return codes by place; rows not asked for are left out with a sentence."""
     places, labels, others = names.places, dict[int, int](), list[str]()
-    twice = Counter(names.ids) if kind == "ids" and names.ids is not None else Counter[str]()
+    twice = Counter(map(as_written, names.ids or ())) if kind == "ids" else Counter[str]()
     for name, code in codes:
         place, stored = _place(name, kind, places), known.get(_as_name(name, kind))
-        if twice[_text(name)] > 1:
+        if twice[as_written(name)] > 1:
             raise ValueError(
-                f"There are {twice[_text(name)]} rows to label with the id {_text(name)!r}: name "
+                f"There are {twice[as_written(name)]} rows to label with the id {as_written(name)!r}: name "
                 f"them by their keys, in a column {KEY_COLUMN!r}."
             )
         if place is not None:
             _put(labels, place, code, name, classes)
         elif stored is None:
-            others.append(_text(name))
+            others.append(as_written(name))
         elif stored != code:
             raise ValueError(
                 f"Row {name} already has the label {_shown(stored, classes)} in the table, but is "

@@ -24,7 +24,7 @@ from primum._threads import using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
 from primum.judging.losses import name_of
-from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN
+from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import FitArguments, as_table, given_rows
@@ -145,7 +145,7 @@ def ask(
     Settlement
         Without labels.
     """
-    by_position = index is None or index.dtype.kind in "iu"
+    by_position = index is None or _are_numbers(index)
     columns = getattr(found.X, "columns", ())
     return Settlement.ask(
         [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in PAIRS],
@@ -155,7 +155,7 @@ def ask(
         classes=[str(name) for name in classes.tolist()],
         n_different=found.n_different,
         wins=[_wins(verdict) for verdict in verdicts],
-        ids=None if index is None or by_position else [str(name) for name in index.tolist()],
+        ids=None if index is None or by_position else [as_written(name) for name in index.tolist()],
         target=f"primum_{LABEL_COLUMN}" if LABEL_COLUMN in columns else LABEL_COLUMN,
     )
 
@@ -203,8 +203,8 @@ def to_label_in_fit(
     below = np.arange(n_rows, n_rows + n_more)
     unlabeled = np.concatenate([labels.unlabeled[given.unknown], below])
     known = dict(zip(names[labels.labeled].tolist(), labels.codes.tolist(), strict=True))
-    if names.dtype.kind == "O":  # texts, as ids are read
-        known = {str(name): code for name, code in known.items()}
+    if not _are_numbers(names):
+        known = {as_written(name): code for name, code in known.items()}
     table = as_table(found.X, getattr(safe, "feature_names_in_", None))
     return to_label(safe, replace(found, X=table), names[unlabeled], known)
 
@@ -267,7 +267,17 @@ def own_index(parts: list[Any]) -> AnyArray | None:
         index = index.append(part.index)
     if not index.is_unique:
         return None
-    return np.asarray(index, dtype=None if index.dtype.kind in "iu" else object)
+    names = np.asarray(index, dtype=None if index.dtype.kind in "iu" else object)
+    if not _are_numbers(names) and len(set(map(as_written, names.tolist()))) < len(names):
+        return None  # 1 and "1" are different, but nobody could tell them apart in a sheet
+    return names
+
+
+def _are_numbers(index: AnyArray) -> bool:
+    """Return whether names are stored as numbers; the largest unsigned ones are texts, as ids."""
+    if index.dtype.kind == "u":
+        return int(index.max(initial=0)) <= np.iinfo(np.intp).max
+    return index.dtype.kind == "i"
 
 
 def _frame(X: Any, index: AnyArray) -> Any:
