@@ -149,7 +149,18 @@ def test_the_same_rows_keep_their_labels_and_others_do_not(model):
     table = model.rows_to_label(X[40:], n=5)
     model.settle(table.assign(label=TRUTH[40:][table.index]), verbose=False)
     assert model.rows_to_label(X[40:], n=1)["primum_row"].tolist() == ["r6"]
+    assert model.rows_to_label(sparse.csr_array(X[40:]), n=1)["primum_row"].tolist() == ["r6"]
     assert model.rows_to_label(X[50:], n=1)["primum_row"].tolist() == ["r1"]
+
+
+def test_other_rows_at_the_same_positions_do_not_keep_labels(model):
+    rows = X[40:]
+    for form in (np.asarray, sparse.csr_array):
+        table = model.rows_to_label(form(rows), n=5)
+        model.settle(table.assign(label=TRUTH[40:][table.index]), verbose=False)
+        near = rows + 1e-9  # other rows, for which all models predict the same
+        assert model.rows_to_label(form(near), n=1)["primum_row"].tolist() == ["r1"]
+        assert model.settlement_.labels == {}
 
 
 def test_rows_are_known_by_the_index_of_a_table():

@@ -244,15 +244,16 @@ def _placed(
     twice = Counter(map(as_written, names.ids or ())) if kind == "ids" else Counter[str]()
     for name, code in codes:
         place, stored = _place(name, kind, places), known.get(_as_name(name, kind))
-        if twice[as_written(name)] > 1:
+        written = as_written(name)
+        if twice[written] > 1:
             raise ValueError(
-                f"There are {twice[as_written(name)]} rows to label with the id {as_written(name)!r}: name "
-                f"them by their keys, in a column {KEY_COLUMN!r}."
+                f"There are {twice[written]} rows to label with the id {written!r}: name them by "
+                f"their keys, in a column {KEY_COLUMN!r}."
             )
         if place is not None:
             _put(labels, place, code, name, classes)
         elif stored is None:
-            others.append(as_written(name))
+            others.append(written)
         elif stored != code:
             raise ValueError(
                 f"Row {name} already has the label {_shown(stored, classes)} in the table, but is "

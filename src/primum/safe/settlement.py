@@ -75,11 +75,18 @@ class ToLabel:
 
     def with_labels_of(self, other: "ToLabel | None") -> "ToLabel":
         """Return the same with the labels of another one that asks for the same rows."""
-        if other is None or not np.array_equal(other.index, self.index):
-            return self
-        if other.settlement.questions != self.settlement.questions:
+        if other is None or not self._asks_as(other):
             return self
         return replace(self, settlement=other.settlement, known=other.known)
+
+    def _asks_as(self, other: "ToLabel") -> bool:
+        """Return whether another one has the same questions, names, predictions and rows."""
+        return (
+            other.settlement.questions == self.settlement.questions
+            and np.array_equal(other.index, self.index)
+            and np.array_equal(other.codes, self.codes)
+            and _are_equal(other.X, self.X)
+        )
 
     def table(self, n: int | None, classes: AnyArray | None) -> Any:
         """Return a table of the next n rows without a label; None: the expected number.
@@ -271,6 +278,16 @@ def own_index(parts: list[Any]) -> AnyArray | None:
     if not _are_numbers(names) and len(set(map(as_written, names.tolist()))) < len(names):
         return None  # 1 and "1" are different, but nobody could tell them apart in a sheet
     return names
+
+
+def _are_equal(X: Any, other: Any) -> bool:
+    """Return whether rows in memory have the same values, in whatever form."""
+    if X.shape != other.shape:
+        return False
+    if sparse.issparse(X) and sparse.issparse(other):
+        return bool((other != X).nnz == 0)
+    dense = [rows.toarray() if sparse.issparse(rows) else rows for rows in (X, other)]
+    return np.array_equal(*(np.asarray(rows, dtype=np.float64) for rows in dense))
 
 
 def _are_numbers(index: AnyArray) -> bool:
