@@ -349,6 +349,47 @@ def test_names_that_may_mean_different_rows_are_refused():
         same.with_labels({"7": "yes"})
 
 
+def with_ids(ids):
+    """Rows 10 to 49 of a table of 1,000 unlabelled ones, with ids."""
+    codes = np.tile([0, 1], (40, 1, 1))
+    rows = np.arange(10, 50)
+    return Settlement.ask(
+        *([(SAFE, BASE)], rows, codes), n_rows=1000, classes=CLASSES, ids=ids, id_name="id"
+    )
+
+
+def test_names_of_rows_not_asked_for_are_not_read_in_another_way():
+    like_keys = with_ids([f"r{i}" for i in range(100, 140)])
+    refused = "may be keys or ids, which mean different rows: pass the table of rows to label"
+    with pytest.raises(ValueError, match=f"such as 'r3' {refused}"):
+        like_keys.with_labels({"r3": "yes"})
+    assert like_keys.with_labels({"r100": "yes"}).labels == {0: 1}
+    found = like_keys.with_labels({"r3": "no", "r100": "yes"})  # there are 40 keys only
+    assert found.labels == {0: 1}
+    assert "1 labelled row was not asked for" in found.notes[0]
+    integers = with_ids([str(i + 1) for i in range(10, 50)])
+    for name in (10, 11, 50, 11.0, 900):
+        if name == 900:
+            match = "None of these rows was asked for"
+        else:
+            match = f"such as {name} may be positions or ids, which mean different rows"
+        with pytest.raises(ValueError, match=match):
+            integers.with_labels({name: "yes"})
+    assert integers.with_labels({"11": "yes"}).labels == {0: 1}
+    for form in ("primum_row", "id"):
+        names = {"primum_row": ["r1"], "id": [11]}[form]
+        assert integers.with_labels(pd.DataFrame({form: names, "label": "yes"})).labels == {0: 1}
+    same = with_ids([str(i) for i in range(10, 50)])  # both ways mean the same rows
+    assert same.with_labels({10: "yes", 700: "no"}).labels == {0: 1}
+
+
+def test_keys_and_unknown_names_together_are_keys():
+    asking = with_ids([f"c{i}" for i in range(40)])
+    found = asking.with_labels({"r1": "yes", "r500": "no"})
+    assert found.labels == {0: 1}
+    assert found.notes[0].endswith(": r500.")
+
+
 def test_a_settlement_is_the_same_after_json():
     asking = asked(ids=IDS, id_name="customer", target="churn", wins=[(7, 3)])
     found = asking.with_labels(labelled(asking, "11?01"))

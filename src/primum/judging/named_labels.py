@@ -2,10 +2,11 @@
 
 A row has up to three names: its key ("r17", its place in the stored order), its id, and its
 position in the table. All names of one set of labels are read in the same way. If two ways are
-possible and mean different rows, the labels are refused, for a label on the wrong row would make a
-guarantee void without anybody noticing.
+possible and mean different rows, whether these were asked for or not, the labels are refused, for a
+label on the wrong row would make a guarantee void without anybody noticing.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from primum._words import listed
 CANNOT_SAY, CANNOT_SAY_CELL = -1, "?"
 # Columns of a sheet: the keys of its rows, and the labels if the target has no name.
 KEY_COLUMN, LABEL_COLUMN = "primum_row", "label"
+# What keys look like, and ids that may be taken for positions.
+KEY, INTEGER = re.compile(r"r\d+"), re.compile(r"\d+")
 # Known labels by name: positions are numbers, ids are texts.
 Known = Mapping[int | str | None, int]
 
@@ -210,26 +213,39 @@ def _as_name(name: Any, kind: str) -> int | str | None:
 def _kind_of_names(
     given: Sequence[Any], names: RowNames, known: Known, kinds: Sequence[str]
 ) -> str:
-    """Return how names are meant: the only way in which all, or some, are those of rows."""
+    """Return how names are meant: the only way in which all can be, or else some are asked for."""
     places = names.places
     found = {kind: [_place(name, kind, places) for name in given] for kind in kinds}
-    asked = {kind: [place is not None for place in one] for kind, one in found.items()}
-    whole = {
-        kind
-        for kind, hits in asked.items()
-        if all(hit or _as_name(name, kind) in known for hit, name in zip(hits, given, strict=True))
-    }
-    possible = [kind for kind in kinds if any(asked[kind])]
-    possible = [kind for kind in possible if kind in whole] or possible
-    different = {tuple(found[kind]) for kind in possible}
-    if len(different) > 1:
+    some = [kind for kind in kinds if any(place is not None for place in found[kind])]
+    looks = {_look(name) for name in (*places.get("ids", ()), *known) if isinstance(name, str)}
+    whole = [kind for kind in kinds if all(_may_be(name, kind, places, looks) for name in given)]
+    possible = whole or some or kinds
+    if len({tuple(found[kind]) for kind in possible}) > 1:
         raise ValueError(
-            f"Row names such as {given[0]!r} may be {' or '.join(possible)}, which mean "
-            f"different rows: name the rows by their keys, in a column {KEY_COLUMN!r}."
+            f"Row names such as {given[0]!r} may be {' or '.join(possible)}, which mean different "
+            "rows: pass the table of rows to label with its labels filled, or name rows by the "
+            f"keys in its column {KEY_COLUMN!r}."
         )
-    if possible:
-        return possible[0]
-    return next((kind for kind in kinds if kind in whole), kinds[0])
+    return possible[0]
+
+
+def _may_be(name: Any, kind: str, places: dict[str, dict[Any, int]], looks: set[str]) -> bool:
+    """Return whether a name may be of this kind, of a row that was asked for or not.
+
+    The ids of rows that were not asked for are not stored, so they are taken to look like the
+    others: if some ids are integers, or look like keys, these may be too.
+    """
+    read = _as_name(name, kind)
+    if kind == "ids":
+        return _look(str(read)) in looks
+    return read is not None if kind == "positions" else read in places[kind]
+
+
+def _look(name: str) -> str:
+    """Return what a name looks like: a key, an integer or something else."""
+    if KEY.fullmatch(name):
+        return "key"
+    return "integer" if INTEGER.fullmatch(name) else "other"
 
 
 def _placed(
