@@ -285,9 +285,14 @@ def _are_equal(X: Any, other: Any) -> bool:
     if X.shape != other.shape:
         return False
     if sparse.issparse(X) and sparse.issparse(other):
-        return bool((other != X).nnz == 0)
-    dense = [rows.toarray() if sparse.issparse(rows) else rows for rows in (X, other)]
-    return np.array_equal(*(np.asarray(rows, dtype=np.float64) for rows in dense))
+        difference: Any = other != X
+        return bool(difference.nnz == 0)
+    return np.array_equal(_dense(X), _dense(other))
+
+
+def _dense(X: Any) -> Floats:
+    rows: Any = X.toarray() if hasattr(X, "toarray") else X
+    return np.asarray(rows, dtype=np.float64)
 
 
 def _are_numbers(index: AnyArray) -> bool:
