@@ -294,6 +294,19 @@ def test_classes_are_found_again_as_spreadsheets_write_them(cell, code):
         assert asking.with_labels({"r1": cell}).labels == {0: code}
 
 
+def test_spaces_around_classes_are_no_part_of_them_unless_they_tell_classes_apart():
+    census = asked(classes=(" <=50K", " >50K"))
+    for given in ("<=50K", " <=50K", " <=50k "):
+        assert census.with_labels({"r1": given}).labels == {0: 0}
+    assert asked(classes=("a ", "b")).with_labels({"r1": "a ", "r2": "b "}).labels == {0: 0, 1: 1}
+    apart = asked(classes=("a", " a"))
+    assert apart.with_labels({"r1": "a", "r2": " a"}).labels == {0: 0, 1: 1}
+    with pytest.raises(ValueError, match="label 'a ' of row r1 may be the class 'a' or ' a'"):
+        apart.with_labels({"r1": "a "})
+    with pytest.raises(ValueError, match="label 'A' of row r1 is not one of the classes"):
+        apart.with_labels({"r1": "A"})
+
+
 def test_empty_cells_are_no_labels():
     asking = asked()
     for empty in (None, np.nan, "", "  ", pd.NA, pd.NaT, -1):

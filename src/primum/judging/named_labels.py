@@ -131,8 +131,9 @@ def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
 def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
     """Return the code of the class in a cell, or ``CANNOT_SAY``.
 
-    Classes are found again if a program has changed how they are written: capitals, spaces around
-    them, 1.0 for 1.
+    Classes are found again if a program has changed how they are written: spaces around them,
+    capitals, 1.0 for 1. A cell that is exactly a class is this class; so classes that differ only
+    in such things are told apart.
 
     Parameters
     ----------
@@ -148,16 +149,22 @@ def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
     int
         The code.
     """
-    written = as_written(cell)
+    written = _text(cell)
     if written in classes:
         return list(classes).index(written)
-    if written == CANNOT_SAY_CELL:
+    if written.strip() == CANNOT_SAY_CELL:
         return CANNOT_SAY
-    for alike in (str.casefold, _as_number):
+    where = "" if name is None else f" of row {name}"
+    for alike in (str.strip, _folded, _as_number):
         meant = [code for code, one in enumerate(classes) if alike(one) == alike(written)]
         if len(meant) == 1 and alike(written) is not None:
             return meant[0]
-    where = "" if name is None else f" of row {name}"
+        if len(meant) > 1 and alike is str.strip:
+            several = " or ".join(repr(classes[code]) for code in meant)
+            raise ValueError(
+                f"The label {written!r}{where} may be the class {several}: write it exactly as one "
+                "of them, with the same spaces."
+            )
     raise ValueError(
         f"The label {written!r}{where} is not one of the classes {listed(list(classes))}: correct "
         f"it, or write {CANNOT_SAY_CELL!r} if nobody can decide the row."
@@ -185,9 +192,17 @@ def as_written(cell: Any) -> str:
     >>> as_written(7.0), as_written(0.5), as_written(" c17 ")
     ('7', '0.5', 'c17')
     """
+    return _text(cell).strip()
+
+
+def _text(cell: Any) -> str:
     if isinstance(cell, Real) and not isinstance(cell, Integral) and float(cell).is_integer():
         return str(int(float(cell)))
-    return str(cell).strip()
+    return str(cell)
+
+
+def _folded(written: str) -> str:
+    return written.strip().casefold()
 
 
 def _as_number(written: str) -> float | None:
