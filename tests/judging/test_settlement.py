@@ -313,6 +313,15 @@ def test_empty_cells_are_no_labels():
         assert asking.with_labels({"r1": empty}).labels == {}
 
 
+def test_empty_cells_are_no_labels_of_a_class_that_is_called_so():
+    asking = asked(classes=("Mild", "None", "nan", "NaT", "<NA>", "-1"))
+    for empty in (None, np.nan, np.float32(np.nan), "", "  ", pd.NA, pd.NaT, np.datetime64("NaT")):
+        assert asking.with_labels({"r1": empty}).labels == {}
+    written = {f"r{code + 1}": name for code, name in enumerate(asking.classes)}
+    assert asking.with_labels(written).labels == {code: code for code in range(6)}
+    assert asking.with_labels({"r1": -1}).labels == {0: 5}
+
+
 def test_labels_that_cannot_count_are_refused_in_a_sentence():
     asking = asked(ids=IDS, id_name="customer").with_labels({"r1": "yes"})
     with pytest.raises(ValueError, match="r1 was given the label 'yes' before and 'no' now"):

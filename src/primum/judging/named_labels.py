@@ -21,6 +21,8 @@ CANNOT_SAY, CANNOT_SAY_CELL = -1, "?"
 KEY_COLUMN, LABEL_COLUMN = "primum_row", "label"
 # What keys look like, and ids that may be taken for positions.
 KEY, INTEGER = re.compile(r"r\d+"), re.compile(r"\d+")
+# How missing values are printed.
+MISSING = ("None", "nan", "<NA>", "NaT")
 # Known labels by name: positions are numbers, ids are texts.
 Known = Mapping[int | str | None, int]
 
@@ -121,11 +123,14 @@ def _named_cells(
 
 
 def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
-    """Return whether a cell has no label: empty, missing, or -1 unless that is a class."""
+    """Return whether a cell has no label: empty, missing, or -1 unless that is a class.
+
+    Only a text can be a class "None" or "nan": other cells that are printed so are missing values.
+    """
     written = as_written(cell)
-    if written in classes:
-        return False
-    return cell is None or written in ("", "nan", "<NA>", "NaT", "-1")
+    if not written or (written in MISSING and not isinstance(cell, str)):
+        return True
+    return written in (*MISSING, "-1") and written not in map(str.strip, classes)
 
 
 def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
