@@ -188,6 +188,22 @@ def test_rows_are_known_by_the_index_of_a_table():
             model.settle(wrong)
 
 
+def test_features_may_be_called_as_the_columns_of_a_table_to_label(model):
+    asked, _ = settlement.rows_to_label(model, None, X[N_LABELED:], 1, False)
+    own = [f"predicted by the {name}" for name in ("model", "baseline", "supervised stack")]
+    named = replace(asked, X=pd.DataFrame(asked.X, columns=["predicted by the model", "q"]))
+    columns = list(named.table(2, model.classes_).columns[:5])
+    assert columns == ["primum_row", "label", f"primum_{own[0]}", *own[1:]]
+    keys = replace(asked, X=pd.DataFrame(asked.X, columns=["primum_row", "q"]))
+    with pytest.raises(ValueError, match="X has a column 'primum_row', the name of the column of"):
+        keys.table(2, None)
+    fitted = quick().fit(pd.DataFrame(X, columns=["label", "primum_label"]), Y)
+    table = fitted.rows_to_label(n=3)
+    assert list(table.columns[:2]) == ["primum_row", "primum_primum_label"]
+    filled = table.assign(primum_primum_label=TRUTH[table.index])
+    assert fitted.settle(filled, verbose=False).n_labels == 3
+
+
 def test_an_index_that_does_not_tell_rows_is_not_used():
     frame = pd.DataFrame(X[:3])
     for index in ([1, "1", 2], ["a", " a", "b"], [7, 7, 8]):

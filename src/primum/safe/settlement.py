@@ -8,7 +8,7 @@ The rows of ``fit`` are known by their positions in X, and those of X_unlabeled 
 that they would have below X. Where rows have an index of their own, they are known by that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -96,12 +96,25 @@ class ToLabel:
         asked = self.settlement
         places = asked.next_places(n)
         frame = _frame(take_rows(self.X, places), self.index[places])
+        if KEY_COLUMN in frame.columns:
+            raise ValueError(
+                f"X has a column {KEY_COLUMN!r}, the name of the column of keys in the rows to "
+                "label: fit without it if it is from such a table, or else rename it."
+            )
         frame.insert(0, KEY_COLUMN, [asked.keys[place] for place in places.tolist()])
         frame.insert(1, asked.target, np.full(len(places), None))
         if classes is not None:
             for place, name in enumerate(STACKS):
-                frame.insert(2 + place, f"predicted by {name}", classes[self.codes[places, place]])
+                column = _free(f"predicted by {name}", frame.columns)
+                frame.insert(2 + place, column, classes[self.codes[places, place]])
         return frame
+
+
+def _free(name: str, taken: Collection[Any]) -> str:
+    """Return a name for a column that no feature has."""
+    while name in taken:
+        name = f"primum_{name}"
+    return name
 
 
 def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
@@ -153,7 +166,6 @@ def ask(
         Without labels.
     """
     by_position = index is None or _are_numbers(index)
-    columns = getattr(found.X, "columns", ())
     return Settlement.ask(
         [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in PAIRS],
         found.positions if index is None or not by_position else index,
@@ -163,7 +175,7 @@ def ask(
         n_different=found.n_different,
         wins=[_wins(verdict) for verdict in verdicts],
         ids=None if index is None or by_position else [as_written(name) for name in index.tolist()],
-        target=f"primum_{LABEL_COLUMN}" if LABEL_COLUMN in columns else LABEL_COLUMN,
+        target=_free(LABEL_COLUMN, getattr(found.X, "columns", ())),
     )
 
 
