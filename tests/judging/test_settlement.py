@@ -179,6 +179,18 @@ def test_labels_that_contradict_a_random_order_claim_only_what_is_certain():
     assert "(certain; they differ on 1,000 rows)" in found.text
 
 
+def test_nothing_is_said_of_decidable_rows_if_there_are_none():
+    found = answer_of(asked(n_different=12, n_rows=300), "?" * 12)
+    assert (found.low, found.high, found.n_labels) == (-12, 12, 0)
+    assert found.text.endswith("No row is left that could settle it. No row could be decided.")
+    assert answer_of(asked(), "???").text.endswith(" No row could be decided so far.")
+
+
+def test_one_more_label_is_singular():
+    found = answer_of(asked(n_rows=20, n_different=3), "10")
+    assert " About 1 more label should settle it; about 1 should show " in found.text
+
+
 def test_several_questions_share_one_order_and_the_probability_of_error():
     rng = np.random.default_rng(0)
     predicted = rng.integers(2, size=(400, 3))

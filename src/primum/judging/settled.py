@@ -327,6 +327,8 @@ def _decidable(found: Settled) -> str:
     alone, count = found.bounds.decidable, found.bounds.n_undecided
     if alone is None:
         return ""
+    if not found.n_labels:
+        return f"No row could be decided{'' if count == found.pair.n_different else ' so far'}."
     return (
         f"{counted(count, 'row')} could not be decided; on the decidable rows alone, "
         f"{found.challenger} makes {compared(alone.low, alone.high, found.baseline)} "
