@@ -418,9 +418,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame, path or Dask collection, default=None
-            Unlabelled rows to be asked about. A Parquet file or folder, or a Dask array or
-            DataFrame, is read once, block by block. None: those of ``fit``, or of the last call; a
-            model that was loaded from a file has none.
+            Unlabelled rows to be asked about. Leave out the labelled rows of ``fit``: they are not
+            recognised, and on them models make fewer errors than on others. A Parquet file or
+            folder, or a Dask array or DataFrame, is read once, block by block. None: those of
+            ``fit``, or of the last call; a model that was loaded from a file has none.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
             the range in ``settlement_.request``.
@@ -431,8 +432,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         -------
         DataFrame
             The next rows without a label. The column "primum_row" has their names in the order,
-            "label" is empty, and the others are the features. The index is that of X, or the
-            positions in X; rows of ``X_unlabeled`` are below those of X.
+            "label" ("primum_label" if a feature is called so) is empty, and the others are the
+            features. The index is that of X, or the positions in X; rows of ``X_unlabeled`` are
+            below those of X.
 
         Examples
         --------
