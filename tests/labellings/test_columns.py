@@ -49,8 +49,8 @@ def test_products_are_those_of_the_array(kind, rng):
 
 def test_only_streamed_columns_are_streamed():
     _, _, (formed, streamed) = both("plain")
-    assert not isinstance(formed, StreamedColumns)
-    assert isinstance(streamed, StreamedColumns)
+    assert formed.streamed is None
+    assert streamed.streamed is streamed
 
 
 @KINDS

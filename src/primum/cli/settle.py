@@ -52,11 +52,15 @@ def settle(
             )
     with plain_errors():
         labelling = Labelling.read(folder)
-        known = labelling.labels
+        known, news = labelling.labels, []
         for sheet in sheets or _own_sheet(labelling, folder):
-            labelling = _with_sheet(labelling, _found(sheet, folder), table_format, correct)
-        if labelling.labels != known:
+            before, path = labelling, _found(sheet, folder)
+            labelling = before.with_sheet(path, table_format, correct=correct)
+            news.append(f"{path}: {_news(before, labelling)}.")
+        if labelling.labels != known:  # before a word of it: whoever reads may stop reading
             labelling.write(folder)
+        for line in news:
+            click.echo(line)
         if labelling.labels:
             if problem := update_report(labelling, folder):
                 warn(problem)
@@ -78,14 +82,6 @@ def _found(sheet: Path, folder: Path) -> Path:
     if sheet.exists() or not (folder / sheet).exists():
         return sheet
     return folder / sheet
-
-
-def _with_sheet(
-    labelling: Labelling, path: Path, table_format: TableFormat, correct: bool
-) -> Labelling:
-    before, labelling = labelling, labelling.with_sheet(path, table_format, correct=correct)
-    click.echo(f"{path}: {_news(before, labelling)}.")
-    return labelling
 
 
 def _news(before: Labelling, now: Labelling) -> str:
