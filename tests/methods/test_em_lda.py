@@ -66,6 +66,18 @@ def test_finds_the_optimum_of_scikit_learns_mixture():
     assert clf.log_likelihood_ == pytest.approx(mixture.score(X_u), abs=1e-6)
 
 
+def test_units_only_shift_the_likelihood_by_their_logarithms():
+    X, y, X_u, _ = several_classes(30, 60, 4, 2)
+    units = np.array([1e-9, 1e9, 1.0, 1e3])
+    plain, scaled = (
+        EMLDAClassifier().fit(X, y, X_u),
+        EMLDAClassifier().fit(X * units, y, X_u * units),
+    )
+    expected = plain.log_likelihood_ - np.log(units).sum()
+    assert scaled.log_likelihood_ == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(scaled.coef_ * units, plain.coef_, rtol=1e-6)
+
+
 def test_recovers_the_classes_from_few_labels():
     X, y, X_u, truth = several_classes(6, 2000, 4, 3, separation=3.0)
     clf = EMLDAClassifier("spherical").fit(X, y, X_u)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.special import logsumexp, softmax
 
 from primum._typing import Floats
@@ -60,7 +61,11 @@ class GaussianCoordinates:
     @cached_property
     def log_volume(self) -> float:
         """Logarithm of the volume of the basis: log p(x) = log p(z) - log_volume."""
-        return 0.5 * float(np.linalg.slogdet(self.basis.T @ self.basis)[1])
+        # A row of the basis has the unit of its feature. With the largest rows first, and pivots,
+        # QR is exact row by row, while basis' basis loses features of small numbers to rounding.
+        largest_first = np.argsort(-np.abs(self.basis).max(axis=1, initial=0.0))
+        R, _ = qr(self.basis[largest_first], mode="r", pivoting=True)
+        return float(np.log(np.abs(np.diag(R))).sum())
 
     def read(self, X: Floats) -> Floats:
         """Return the coordinates of rows."""
