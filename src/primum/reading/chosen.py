@@ -17,8 +17,7 @@ level, the numbers N_k of the classes among the rows u + c are in intervals that
 """
 
 import reprlib
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,16 +25,21 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings import LabeledRows
 from primum.reading.labels import KnownLabels, targets_of
 from primum.reading.shares import shares_of
+from primum.reading.targets import KnownTargets
+
+# What is known about the labels of rows: classes or numbers.
+Known = KnownLabels | KnownTargets
+SomeKnown = TypeVar("SomeKnown", KnownLabels, KnownTargets)
 
 
-def read_chosen(chosen: Any, labels: KnownLabels) -> Mask | None:
+def read_chosen(chosen: Any, labels: Known) -> Mask | None:
     """Return which rows of X have a chosen label; None if none has.
 
     Parameters
     ----------
     chosen : array-like or None
         A mask of the rows of X, or indices of some; those without a label do not matter.
-    labels : KnownLabels
+    labels : KnownLabels or KnownTargets
         The content of y.
 
     Returns
@@ -49,7 +53,14 @@ def read_chosen(chosen: Any, labels: KnownLabels) -> Mask | None:
     mask[labels.unlabeled] = False
     if not mask.any():
         return None
-    _refuse_too_few(labels, labels.codes[~mask[labels.labeled]])
+    drawn = ~mask[labels.labeled]
+    if isinstance(labels, KnownLabels):
+        _refuse_too_few(labels, labels.codes[drawn])
+    elif drawn.sum() < 2:
+        raise ValueError(
+            f"Without the {int(mask.sum())} chosen ones, {int(drawn.sum())} of the labelled rows "
+            "are left, so none can be held out: label more rows, drawn at random."
+        )
     return mask
 
 
@@ -111,15 +122,9 @@ def row_indices(rows: Any, n_rows: int, name: str) -> Index:
     return np.arange(n_rows)[given]
 
 
-def drawn_labels(labels: KnownLabels, chosen: Mask | None) -> KnownLabels:
+def drawn_labels(labels: SomeKnown, chosen: Mask | None) -> SomeKnown:
     """Return the labels drawn at random; rows with a chosen one count as unlabelled."""
-    if chosen is None:
-        return labels
-    drawn = ~chosen[labels.labeled]
-    unlabeled = np.sort(np.append(labels.unlabeled, labels.labeled[~drawn]))
-    return replace(
-        labels, labeled=labels.labeled[drawn], unlabeled=unlabeled, codes=labels.codes[drawn]
-    )
+    return labels if chosen is None else labels.keeping(~chosen[labels.labeled])
 
 
 def drawn_share(codes: Index, chosen: Mask, n_unlabeled: int) -> float | None:

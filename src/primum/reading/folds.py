@@ -4,7 +4,8 @@
 comparisons read the parameters ``cv`` and ``groups`` here: ``read_folds`` wants every class in
 every training set, and so does ``judging_folds``, whose folds are shuffled and keep groups
 together; ``read_repeated_folds`` repeats such folds and lets a training set lack a class.
-``tuning_folds`` are those inside a training set with groups.
+``tuning_folds`` are those inside a training set with groups. Numeric targets are one stratum: where
+folds of classes are stratified, those of numbers are shuffled only.
 """
 
 import reprlib
@@ -27,7 +28,7 @@ from sklearn.model_selection import (
 )
 
 from primum._typing import AnyArray, Index, Mask
-from primum.reading.chosen import drawn_labels, row_indices
+from primum.reading.chosen import Known, SomeKnown, drawn_labels, row_indices
 from primum.reading.data import FitArguments
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import KnownTargets
@@ -131,7 +132,7 @@ class SemiSupervisedSplit:
         splitter, of_known = self.splitter_of(labels), known_groups(labels, groups)
         return int(splitter.get_n_splits(labels.codes, labels.codes, of_known))
 
-    def splitter_of(self, known: "Known") -> Any:
+    def splitter_of(self, known: Known) -> Any:
         """Return the splitter of the labelled rows; a number of folds of targets has no strata.
 
         Parameters
@@ -146,11 +147,9 @@ class SemiSupervisedSplit:
         """
         if not is_number(self.cv):
             return self._with_folds(self.cv)
+        n_folds = number_of_stratified_folds(self.cv, known)
         if isinstance(known, KnownLabels):
-            return self._with_folds(number_of_stratified_folds(self.cv, known))
-        n_rows = len(known.labeled)
-        there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
-        n_folds = number_of_folds(self.cv, n_rows, "", there_are)
+            return self._with_folds(n_folds)
         return KFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)
 
     def _with_folds(self, cv: Any) -> Any:
@@ -169,8 +168,12 @@ def is_number(cv: Any) -> bool:
     return cv is None or isinstance(cv, Integral)
 
 
-def number_of_stratified_folds(cv: Integral | None, labels: KnownLabels) -> int:
+def number_of_stratified_folds(cv: Integral | None, labels: Known) -> int:
     """Return cv, or the default; raise an error if a class has fewer labelled rows."""
+    if isinstance(labels, KnownTargets):
+        n_rows = len(labels.labeled)
+        there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
+        return number_of_folds(cv, n_rows, "", there_are)
     least, name = labels.counts.min(), labels.classes.tolist()[labels.counts.argmin()]
     return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
 
@@ -209,7 +212,6 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
 
 # How often groups are distributed anew until every training set has every class.
 GROUP_ATTEMPTS = 20
-Known = KnownLabels | KnownTargets
 NEED_GROUPS = (
     GroupKFold,
     GroupShuffleSplit,
@@ -241,7 +243,7 @@ def read_folds(
 
 
 def judging_folds(
-    cv: Any, known: KnownLabels, groups: Any, seed: Any, chosen: Mask | None = None
+    cv: Any, known: SomeKnown, groups: Any, seed: Any, chosen: Mask | None = None
 ) -> list[Fold]:
     """Return folds by which models are judged: none trains on a row that it holds out.
 
@@ -256,7 +258,7 @@ def judging_folds(
         return _group_folds(cv, known, groups, seed)
     if is_number(cv):
         n_folds = number_of_stratified_folds(cv, known)
-        cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        return _checked(_split(n_folds, known.strata, None, seed), known)
     return _check_disjoint(read_folds(cv, known, groups))
 
 
@@ -355,17 +357,18 @@ def _refuse_empty(number: int, fold: Fold, rows: str) -> None:
         )
 
 
-def _group_folds(cv: Integral | None, known: KnownLabels, groups: Any, seed: int) -> list[Fold]:
+def _group_folds(cv: Integral | None, known: Known, groups: Any, seed: int) -> list[Fold]:
     """Return stratified folds that keep groups of rows of X together, shuffled.
 
     Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
     class in every training set.
     """
     of_row = np.unique(known_groups(known, groups), return_inverse=True)[1]
-    n_folds = _number_of_group_folds(cv, known, of_row)
+    n_folds, strata = _number_of_group_folds(cv, known, of_row), known.strata
+    n_strata = len(np.unique(strata))
     for attempt in range(GROUP_ATTEMPTS):
-        folds = _split(n_folds, known.codes, of_row, seed + attempt)
-        if all(len(np.unique(known.codes[f.train])) == len(known.classes) for f in folds):
+        folds = _split(n_folds, strata, of_row, seed + attempt)
+        if all(len(np.unique(strata[fold.train])) == n_strata for fold in folds):
             return folds
     return _checked(folds, known)
 
@@ -413,9 +416,17 @@ def _groups_of_classes(codes: Index, of_row: Index) -> Index:
     return np.bincount(np.unique(np.column_stack([codes, of_row]), axis=0)[:, 0])
 
 
-def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Index) -> int:
+def _number_of_group_folds(cv: Integral | None, known: Known, of_row: Index) -> int:
     """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
-    counts = _groups_of_classes(known.codes, of_row)
+    counts = _groups_of_classes(known.strata, of_row)
+    if isinstance(known, KnownTargets):
+        n_groups = int(counts[0])
+        if n_groups < 2:
+            raise ValueError(
+                "All labelled rows belong to one group, so that no group can be held out: label "
+                "rows of other groups, or leave out the groups."
+            )
+        return number_of_folds(cv, n_groups, ", in as many groups", f"they are in {n_groups}")
     least, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
     if least < 2:
         raise ValueError(
@@ -426,7 +437,7 @@ def _number_of_group_folds(cv: Integral | None, known: KnownLabels, of_row: Inde
     return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
-def _to_split(cv: Any, known: KnownLabels, chosen: Mask) -> KnownLabels:
+def _to_split(cv: Any, known: SomeKnown, chosen: Mask) -> SomeKnown:
     """Return the labels that cv splits: those drawn at random, unless it consists of pairs."""
     return drawn_labels(known, chosen) if _splits(cv) else known
 
@@ -473,7 +484,7 @@ def _with_chosen(
 def read_repeated_folds(
     cv: Any,
     n_repeats: int,
-    given: FitArguments[KnownLabels],
+    given: FitArguments[SomeKnown],
     groups: Any,
     seed: int,
     chosen: Mask | None = None,
@@ -491,7 +502,7 @@ def read_repeated_folds(
         of_row = None if groups is None else known_groups(known, groups)[given.known]
         return _with_chosen(folds, cv, chosen[known.labeled[given.known]], of_row)
     if is_number(cv):
-        codes = known.codes[given.known]
+        codes = known.strata[given.known]
         n_folds = _possible_folds(DEFAULT_FOLDS if cv is None else int(cv), codes)
         if groups is None:
             rng = np.random.RandomState(seed)
@@ -517,6 +528,11 @@ def _possible_folds(n_folds: int, codes: Index) -> int:
     More cannot be stratified at all.
     """
     most = int(np.bincount(codes).max())
+    if len(codes) == 1:
+        raise ValueError(
+            "There is only one labelled row, so that none can be held out to compare models: label "
+            "more rows."
+        )
     if most < 2:
         raise ValueError(
             f"Every class has only one labelled row ({len(codes)} in all), so that no row can be "

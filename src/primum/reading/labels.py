@@ -79,6 +79,16 @@ class KnownLabels:
         """The labels as least squares fits them, see ``targets_of``."""
         return targets_of(self.codes, len(self.classes))
 
+    @property
+    def strata(self) -> Index:
+        """The class of every labelled row: folds have about the same share of each."""
+        return self.codes
+
+    def keeping(self, kept: Mask) -> "KnownLabels":
+        """Return the labels of some of the labelled rows; the others count as unlabelled."""
+        unlabeled = np.sort(np.append(self.unlabeled, self.labeled[~kept]))
+        return KnownLabels(self.classes, self.labeled[kept], unlabeled, self.codes[kept])
+
 
 def targets_of(codes: Index, n_classes: int) -> Floats:
     """Return class indices as 0.0 and 1.0 for two classes, and as one-hot rows for more."""

@@ -42,6 +42,23 @@ class KnownTargets:
     bounds: Floats
     common: Floats | None
 
+    @property
+    def strata(self) -> Index:
+        """One stratum for all labelled rows: folds of numbers are not stratified."""
+        return np.zeros(len(self.labeled), dtype=np.intp)
+
+    def keeping(self, kept: Mask) -> "KnownTargets":
+        """Return the targets of some of the labelled rows; the others count as unlabelled.
+
+        These have no bounds but the common ones.
+        """
+        n_rows = len(self.labeled) + len(self.unlabeled)
+        bounds = np.full((n_rows, 2), np.nan if self.common is None else self.common)
+        bounds[self.unlabeled] = self.bounds
+        unlabeled = np.sort(np.append(self.unlabeled, self.labeled[~kept]))
+        targets = self.targets[kept]
+        return KnownTargets(self.labeled[kept], unlabeled, targets, bounds[unlabeled], self.common)
+
     def check_bounded(self, n_more: int) -> None:
         """Raise an error if unlabelled rows, those of X or n_more others, have no bounds."""
         missing = int(np.isnan(self.bounds).any(axis=1).sum())
