@@ -8,7 +8,8 @@ standard error se and f degrees of freedom (``held_out`` computes them), has the
 
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
-Its scale is three times the region of practical equivalence.
+Its scale is three times the region of practical equivalence: one point of error, or, of numbers,
+2 % of the loss of the baseline.
 
 A difference in error is judged by the rows on which the two models disagree instead, for only there
 can they differ in error:
@@ -52,6 +53,9 @@ from primum._typing import Floats
 
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
+# Numbers have no natural unit: a difference of at most this share of the loss of the baseline is of
+# no practical importance.
+EQUIVALENT_SHARE = 0.02
 # What is claimed has at least this probability.
 LEVEL = 0.95
 # Scale of the prior, in regions of practical equivalence.
@@ -121,7 +125,7 @@ class Difference:
         if not np.isfinite(values).all():
             raise ValueError(
                 f"A difference of losses must be finite, got the mean {self.mean} with the "
-                f"standard error {self.standard_error}: leave out the classifier whose scores are "
+                f"standard error {self.standard_error}: leave out the model whose scores are "
                 "not finite, or use fewer folds if the scoring is undefined in some of them."
             )
 
@@ -219,6 +223,9 @@ class Posterior:
         Where the two models disagree, if errors are compared.
     equivalence : float, default=0.01
         Region of practical equivalence: differences up to this size count as none.
+    baseline_loss : float, optional
+        The loss of the baseline, if ``equivalence`` is a share of it. Then the attribute ``share``
+        is that share, and ``equivalence`` is their product.
 
     Examples
     --------
@@ -238,11 +245,21 @@ class Posterior:
         disagreement: Disagreement | None = None,
         *,
         equivalence: float = PRACTICAL_EQUIVALENCE,
+        baseline_loss: float | None = None,
     ) -> None:
         if not 0 <= equivalence < np.inf:  # also true if it is NaN
             raise ValueError(f"equivalence must not be negative, got {equivalence}.")
         self.difference, self.disagreement = difference, disagreement
-        self.equivalence = float(equivalence)
+        self.baseline_loss = baseline_loss
+        self.share = None if baseline_loss is None else float(equivalence)
+        self.equivalence = float(equivalence) * (1.0 if baseline_loss is None else baseline_loss)
+
+    @property
+    def _prior_scale(self) -> float:
+        usual = PRACTICAL_EQUIVALENCE
+        if self.baseline_loss is not None:
+            usual = EQUIVALENT_SHARE * self.baseline_loss
+        return SCALE_IN_EQUIVALENCES * (self.equivalence or usual)
 
     @cached_property
     def _distribution(self) -> tuple[Floats, Floats]:
@@ -258,8 +275,7 @@ class Posterior:
 
         The grid resolves both, and their tails to far below the probabilities that matter.
         """
-        estimate, edge = self.difference, self.equivalence
-        scale = SCALE_IN_EQUIVALENCES * (edge or PRACTICAL_EQUIVALENCE)
+        estimate, edge, scale = self.difference, self.equivalence, self._prior_scale
         share = np.linspace(0, 1, GRID_POINTS + 2)[1:-1]
         share = np.concatenate([10.0 ** np.arange(-12, -3), share])
         share = np.unique(np.concatenate([share, 1 - share]))
@@ -307,7 +323,10 @@ class Posterior:
         difference, disagreement = self.difference.with_rows(n_rows), self.disagreement
         if disagreement is not None:
             disagreement = disagreement.scaled(n_rows / self.difference.n_rows)
-        posterior = Posterior(difference, disagreement, equivalence=self.equivalence)
+        given = self.equivalence if self.share is None else self.share
+        posterior = Posterior(
+            difference, disagreement, equivalence=given, baseline_loss=self.baseline_loss
+        )
         return max(posterior.probabilities.to_dict().values()) >= level
 
 
@@ -339,10 +358,11 @@ def holm(p_values: Any) -> Floats:
     return result
 
 
-def cautious_variance(values: Floats, n_units: float) -> float:
+def cautious_variance(values: Floats, n_units: float, size: float = 1.0) -> float:
     """Return the variance of values of so many units, and that of one more with the largest value.
 
-    Where hardly any value differs, the observed variance alone says little.
+    Where hardly any value differs, the observed variance alone says little. If all are 0, the
+    largest is taken to be ``size``.
     """
-    largest = float(np.abs(values).max()) or 1.0
+    largest = float(np.abs(values).max()) or size
     return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)

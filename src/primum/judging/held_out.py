@@ -18,6 +18,9 @@ with the score theta of n rows, and theta_i without row i, the pseudo-values
 
 take the place of the losses of rows.
 
+Where the targets are numbers, the losses of rows are those of ``number_losses``, and what counts as
+a difference is a share of the loss of the baseline.
+
 References
 ----------
 Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
@@ -32,15 +35,27 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.difference import (
+    EQUIVALENT_SHARE,
     PRACTICAL_EQUIVALENCE,
     Difference,
     Disagreement,
     Posterior,
     cautious_variance,
 )
-from primum.judging.losses import Loss, Predictions, repeats_of, undefined_in_a_fold
+from primum.judging.losses import (
+    Loss,
+    Predictions,
+    check_folds,
+    read_scoring,
+    repeats_of,
+    undefined_in_a_fold,
+)
+from primum.judging.number_losses import check_number_folds, read_number_scoring
 from primum.judging.words import Sample
 from primum.reading.folds import Fold
+
+# Of the loss of the mean target: a baseline with a smaller loss is right up to rounding.
+NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,29 +68,30 @@ class HeldOut:
     ----------
     folds : sequence of Fold
         The folds.
-    codes : array of shape (n_labeled,)
-        Classes of the labelled rows.
-    classes : array of shape (n_classes,)
-        Names of the classes.
+    truth : array of shape (n_labeled,)
+        Class codes of the labelled rows, or their numeric targets.
+    classes : array of shape (n_classes,) or None
+        Names of the classes; None: the truth is numbers.
     weight : array of shape (n_labeled,) or None
         Their weights.
     groups : array of shape (n_labeled,) or None
         Rows of a group belong together.
     n_unlabeled : int or None
         Number of rows that could be labelled; if rows belong together, of groups without a label.
-    equivalence : float
-        Differences up to this size count as none.
+    equivalence : float or None
+        Differences up to this size count as none; of numbers it is a share of the loss of the
+        baseline. None: one point of error, or 2 % of the loss.
     chosen : bool array of shape (n_labeled,) or None
         Which labels were not drawn at random; no fold holds them out.
     """
 
     folds: Sequence[Fold]
-    codes: Index
-    classes: AnyArray
+    truth: AnyArray
+    classes: AnyArray | None
     weight: Floats | None = None
     groups: AnyArray | None = None
     n_unlabeled: int | None = None
-    equivalence: float = PRACTICAL_EQUIVALENCE
+    equivalence: float | None = None
     chosen: Mask | None = None
 
     @cached_property
@@ -98,17 +114,36 @@ class HeldOut:
         """How many rows there are, for the wording of a verdict."""
         n_groups = None if self.groups is None else self._n_scored_units
         n_drawn, n_scored = len(self.drawn), len(np.unique(self.rows))
-        n_chosen = len(self.codes) - n_drawn
+        n_chosen = len(self.truth) - n_drawn
         return Sample(n_drawn, n_scored, n_groups, self.n_unlabeled, n_chosen)
 
     @property
     def drawn(self) -> Index:
         """Positions of the labelled rows that may be held out: those drawn at random."""
-        return np.arange(len(self.codes)) if self.chosen is None else np.flatnonzero(~self.chosen)
+        return np.arange(len(self.truth)) if self.chosen is None else np.flatnonzero(~self.chosen)
+
+    def loss_of(self, scoring: Any, unit: str = "") -> Loss:
+        """Return the loss of a scikit-learn scoring; ``unit`` is that of numeric targets."""
+        if self.classes is None:
+            return read_number_scoring(scoring, self.truth, unit)
+        return read_scoring(scoring, self.classes)
+
+    def undefined_folds(self, scoring: Any) -> list[int]:
+        """Return in which folds a scoring is undefined; an error if it cannot be used at all."""
+        drawn = self.drawn
+        tests = [np.searchsorted(drawn, fold.test) for fold in self.folds]
+        weight = None if self.weight is None else self.weight[drawn]
+        if self.classes is None:
+            return check_number_folds(scoring, tests, self.truth[drawn], weight)
+        return check_folds(scoring, self.classes, tests, self.truth[drawn], weight)
 
     def predictions(self, scores: Floats) -> Predictions:
-        """Return the predictions of a model with these scores."""
-        return Predictions.of_scores(self.codes[self.rows], scores)
+        """Return the predictions of a model with these scores of classes."""
+        return Predictions.of_scores(self.truth[self.rows], scores)
+
+    def predicted_numbers(self, predicted: Floats) -> Predictions:
+        """Return the predictions of a model that predicts these numbers."""
+        return Predictions(self.truth[self.rows], predicted, None)
 
     def mean_loss(self, own: Predictions, loss: Loss) -> float:
         """Return the mean loss of the rows, of the folds or, if it is undefined in one, of repeats.
@@ -134,7 +169,7 @@ class HeldOut:
             change = loss.of_rows(own, weight)
             if others is not None:
                 change = change - loss.of_rows(others, weight)
-            return self.difference_of_rows(change)
+            return self.difference_of_rows(change, self.size(others or own, loss))
 
         def change_in(rows: Index) -> float:
             of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
@@ -143,30 +178,54 @@ class HeldOut:
         values = [change_in(part) for part in self._parts]
         if np.isfinite(values).all():
             n_test = [len(np.unique(self._units[fold.test])) for fold in self.folds]
-            return resampled_difference_of_scores(
-                values, self._n_train, n_test, unit=self.equivalence
-            )
+            unit = self._equivalence * self.size(others or own, loss)
+            return resampled_difference_of_scores(values, self._n_train, n_test, unit=unit)
         repeats = self._repeats(values, loss)
         return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
 
-    def difference_of_rows(self, change: Floats) -> Difference:
-        """Return the difference of two models from that of their losses in every held-out row."""
+    def size(self, baseline: Predictions, loss: Loss) -> float:
+        """Return in which unit differences of losses are judged: 1, or the loss of the baseline.
+
+        The latter is for numbers, whose losses have the unit of the target.
+        """
+        if self.classes is not None:
+            return 1.0
+        truth = baseline.truth
+        mean = np.full(len(truth), np.average(truth, weights=self.row_weight))
+        least = NEGLIGIBLE * abs(self.mean_loss(Predictions(truth, mean, None), loss))
+        return max(abs(self.mean_loss(baseline, loss)), least) or 1.0
+
+    @property
+    def _equivalence(self) -> float:
+        if self.equivalence is not None:
+            return self.equivalence
+        return EQUIVALENT_SHARE if self.classes is None else PRACTICAL_EQUIVALENCE
+
+    def difference_of_rows(self, change: Floats, size: float = 1.0) -> Difference:
+        """Return the difference of two models from that of their losses in every held-out row.
+
+        ``size`` is the unit of the losses, which counts if the two are equal in all rows.
+        """
         weight = self.row_weight
         if weight is not None:
             change = change * weight / weight.mean()
         parts = [change[part] for part in self._parts]
         if self.groups is None:
-            return resampled_difference(parts, self._n_train, n_rows=self._n_scored_units)
-        return grouped_difference(parts, self.folds, self.groups, n_groups=self._n_scored_units)
+            return resampled_difference(
+                parts, self._n_train, n_rows=self._n_scored_units, size=size
+            )
+        n_groups = self._n_scored_units
+        return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups, size=size)
 
     def disagreement(
         self, own: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
     ) -> Disagreement:
-        """Return how often two models disagree, and which is right there.
+        """Return how often two classifiers disagree, and which is right there.
 
         The last two are on how many of how many unlabelled rows the fitted models differ. If these
         are fewer than the labelled rows, or none, the held-out predictions count too.
         """
+        assert self.classes is not None, "numbers have no disagreement"
         n_worth = self._n_worth
         weight = np.ones(len(self.rows)) if self.row_weight is None else self.row_weight
         # Every unit counts once in all, however often it is held out.
@@ -192,11 +251,14 @@ class HeldOut:
         n_compared: float = 0,
     ) -> Posterior:
         """Return the posterior of a difference: errors are judged by the disagreement."""
+        difference = self.difference(own, others, loss)
+        if self.classes is None:
+            size = self.size(others, loss)
+            return Posterior(difference, equivalence=self._equivalence, baseline_loss=size)
         disagreement = None
         if loss.scoring == "accuracy":
             disagreement = self.disagreement(own, others, n_different, n_compared)
-        difference = self.difference(own, others, loss)
-        return Posterior(difference, disagreement, equivalence=self.equivalence)
+        return Posterior(difference, disagreement, equivalence=self._equivalence)
 
     @cached_property
     def _parts(self) -> list[Index]:
@@ -215,14 +277,14 @@ class HeldOut:
         repeats = repeats_of(tests, len(self.drawn))
         if repeats is None:
             number = int(np.flatnonzero(~np.isfinite(values))[0])
-            held_out = self.codes[self.folds[number].test]
+            held_out = self.truth[self.folds[number].test]
             raise undefined_in_a_fold(loss.scoring, self.classes, number, held_out)
         return [np.concatenate([self._parts[number] for number in repeat]) for repeat in repeats]
 
     @property
     def _units(self) -> AnyArray:
         """What the statistics count: the labelled rows, or their groups."""
-        return np.arange(len(self.codes)) if self.groups is None else self.groups
+        return np.arange(len(self.truth)) if self.groups is None else self.groups
 
     @property
     def _n_train(self) -> list[int]:
@@ -244,7 +306,7 @@ class HeldOut:
 
 
 def resampled_difference(
-    differences: Sequence[Any], n_train: Any, *, n_rows: int | None = None
+    differences: Sequence[Any], n_train: Any, *, n_rows: int | None = None, size: float = 1.0
 ) -> Difference:
     """Estimate the difference of two mean losses from the splits of a cross-validation.
 
@@ -258,6 +320,8 @@ def resampled_difference(
         Number of labelled training rows of the splits.
     n_rows : int, optional
         Number of labelled rows, by default the mean number of training and held-out rows.
+    size : float, default=1
+        The unit of the losses: how much one more row may differ if all differences are 0.
 
     Returns
     -------
@@ -284,7 +348,7 @@ def resampled_difference(
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
     correction = 1 / len(parts) + float(np.mean(test / n_train))
-    error = np.sqrt(cautious_variance(rows, units) / np.mean(test) * correction)
+    error = np.sqrt(cautious_variance(rows, units, size) / np.mean(test) * correction)
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
 
 
@@ -333,7 +397,12 @@ def _finite(differences: Floats, what: str) -> Floats:
 
 
 def grouped_difference(
-    differences: Sequence[Any], folds: Sequence[Fold], groups: Any, *, n_groups: int
+    differences: Sequence[Any],
+    folds: Sequence[Fold],
+    groups: Any,
+    *,
+    n_groups: int,
+    size: float = 1.0,
 ) -> Difference:
     """Estimate a difference if rows belong together: groups are counted instead of rows.
 
@@ -354,6 +423,8 @@ def grouped_difference(
         Group of each labelled row.
     n_groups : int
         Number of groups with held-out rows.
+    size : float, default=1
+        As in ``resampled_difference``.
 
     Returns
     -------
@@ -367,10 +438,10 @@ def grouped_difference(
         sums.append(np.bincount(own, values))
         sizes.append(np.bincount(own))
     mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
-    size = np.concatenate(sizes).mean()
-    parts = [mean + (s - n * mean) / size for s, n in zip(sums, sizes, strict=True)]
+    mean_size = np.concatenate(sizes).mean()
+    parts = [mean + (s - n * mean) / mean_size for s, n in zip(sums, sizes, strict=True)]
     n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(parts, n_train, n_rows=n_groups)
+    return resampled_difference(parts, n_train, n_rows=n_groups, size=size)
 
 
 def pooled_difference(

@@ -11,6 +11,8 @@ where n_c of the n rows, by weight, have the class of the row. Any other scorer 
 applied to all rows of a fold: to a classifier that returns the stored predictions. Such a score,
 the area under the ROC curve for instance, may be undefined in a fold that holds out no row of some
 class. The rows that all folds of a repeat hold out are then scored together.
+
+``number_losses`` has the losses of predicted numbers.
 """
 
 import warnings
@@ -74,18 +76,18 @@ ERROR = Measure()
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of one classifier for rows whose classes are known.
+    """Predictions of one model for rows whose classes, or numeric targets, are known.
 
     Attributes
     ----------
     truth, predicted : array of shape (n_rows,)
-        Class codes.
+        Class codes, or numbers.
     scores : array of shape (n_rows, n_classes) or None
-        Scores, if the classifier has any.
+        Scores of classes, if the model has any.
     """
 
-    truth: Index
-    predicted: Index
+    truth: AnyArray
+    predicted: AnyArray
     scores: Floats | None
 
     @classmethod
@@ -253,13 +255,18 @@ class StoredClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.predictions.needed_scores)
 
 
-def read_scorer(scoring: Any) -> Any:
-    """Return the scorer that a name or a callable stands for; raise an error for any other."""
+def named_scorer(scoring: Any, stored: Any) -> Any:
+    """Return scikit-learn's scorer of a name or a callable, for a model of stored predictions."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = get_close_matches(scoring, get_scorer_names(), 1)
         advice = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
         raise ValueError(f"scoring={scoring!r} is not a scorer of scikit-learn: {advice}")
-    scorer = check_scoring(StoredClassifier(), scoring)
+    return check_scoring(stored, scoring)
+
+
+def read_scorer(scoring: Any) -> Any:
+    """Return the scorer that a name or a callable stands for; raise an error for any other."""
+    scorer = named_scorer(scoring, StoredClassifier())
     function = getattr(scorer, "_score_func", None)
     if getattr(function, "__module__", "").endswith("_regression"):
         raise ValueError(
@@ -367,10 +374,11 @@ def _check_all_rows(
 
 
 def undefined_in_a_fold(
-    scoring: Any, classes: AnyArray, number: int, held_out: Index
+    scoring: Any, classes: AnyArray | None, number: int, held_out: AnyArray
 ) -> ValueError:
     """Return the error for folds that cannot be scored one by one and not together."""
-    missing, names = np.setdiff1d(np.arange(len(classes)), held_out), classes.tolist()
+    names = [] if classes is None else classes.tolist()
+    missing = np.setdiff1d(np.arange(len(names)), held_out)
     which = f", among which is none of class {names[missing[0]]!r}" if len(missing) else ""
     return ValueError(
         f"The {_called(scoring)} cannot be computed in the {len(held_out)} rows that split "

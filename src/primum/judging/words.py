@@ -2,8 +2,8 @@
 
 A verdict is the answer to "is the method better than the baseline?", with what it is based on. An
 alert is a warning that limits how far an answer can be trusted; checks of tables, rows and models
-raise alerts, and the headline of a comparison shows them. A classifier that judges itself
-has a verdict of its own, which a comparison asks for.
+raise alerts, and the headline of a comparison shows them. A model that judges itself has a verdict
+of its own, which a comparison asks for.
 """
 
 from dataclasses import asdict, dataclass
@@ -81,6 +81,8 @@ class Verdict:
     disagreement : Disagreement or None
         How often the two predict different classes and which is right there: what a verdict on
         errors is based on.
+    limit : str
+        The largest change that counts as none, in words.
     """
 
     answer: str
@@ -93,6 +95,7 @@ class Verdict:
     level: float
     difference: Difference
     disagreement: Disagreement | None = None
+    limit: str = ""
 
     @property
     def text(self) -> str:
@@ -110,7 +113,7 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
         values = asdict(self) | {"text": self.text, "interval": list(self.interval)}
-        del values["reason"], values["next_step"]
+        del values["reason"], values["next_step"], values["limit"]
         return values | {"interval_level": self.interval_level}
 
 
@@ -249,7 +252,7 @@ to -3.5 points, probability above 99%).
     by_rows = posterior.disagreement is not None and sample.n_unlabeled
     next_step = LABEL_THE_DIFFERENT if by_rows else sample.settling(settle)
     share = f"{percent_of_level(interval_level(level))} interval"
-    shown, edge = measure.show_range(*interval), measure.show_limit(posterior.equivalence)
+    shown, edge = measure.show_range(*interval), limit_in_words(posterior, measure)
     if unclear:
         may = f"the {measure.name} may change by {shown} ({share}"
         reason = f"{_unclear(odds, method, baseline, measure.name, edge, str(sample), may)})."
@@ -258,8 +261,16 @@ to -3.5 points, probability above 99%).
         reason = f"{claim} ({share} {shown}, probability {percent(odds.to_dict()[answer])})."
     return Verdict(
         *(answer, reason, next_step if unclear else "", odds, change, interval),
-        *(settle, level, posterior.difference, posterior.disagreement),
+        *(settle, level, posterior.difference, posterior.disagreement, edge),
     )
+
+
+def limit_in_words(posterior: Posterior, measure: Measure) -> str:
+    """Return the largest change that makes no practical difference: "1 point", or a share."""
+    if posterior.share is None:
+        return measure.show_limit(posterior.equivalence)
+    size = measure.show(posterior.equivalence)
+    return f"{size} ({percent_of_level(posterior.share)} of the baseline's {measure.name})"
 
 
 def _claim(
@@ -320,18 +331,19 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True)
 class OwnVerdict:
-    """What a classifier that judges itself has found out in its fit.
+    """What a model that judges itself has found out in its fit.
 
     Attributes
     ----------
     baseline : Verdict
-        The classifier against its baseline.
+        The model against its baseline.
     supervised : Verdict or None
-        The classifier against its supervised twin, if both can be compared.
+        The model against its supervised twin, if both can be compared.
     rows, folds : array of shape (n_held_out,)
         Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
-    scores : array of shape (n_held_out, n_classes)
-        Their scores: neither the models nor their weights have seen the label of the row.
+    scores : array of shape (n_held_out, n_classes) or (n_held_out, 1)
+        Their scores, or the numbers predicted for them: neither the models nor their weights have
+        seen the label of the row.
     notes : list of str
         What was approximated, left out or warned of.
     limited : bool
@@ -348,17 +360,17 @@ class OwnVerdict:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdicts by what the classifier was compared with."""
+        """The verdicts by what the model was compared with."""
         baseline = {"baseline": self.baseline}
         return baseline if self.supervised is None else baseline | {"supervised": self.supervised}
 
 
 class JudgesItself(Protocol):
-    """A classifier that one fit to all labelled rows judges, by cross-fitted scores.
+    """A model that one fit to all labelled rows judges, by cross-fitted scores.
 
-    A comparison fits any other classifier in every split and judges its held-out predictions. One
+    A comparison fits any other model in every split and judges its held-out predictions. One
     with these parameters and methods is fitted once, and asked for its own verdict. Its ``fit``
-    accepts ``groups``, and ``baseline_`` is the fitted classifier that it is compared with.
+    accepts ``groups``, and ``baseline_`` is the fitted model that it is compared with.
 
     Attributes
     ----------
@@ -386,9 +398,9 @@ class JudgesItself(Protocol):
         """Set parameters."""
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row."""
+        """Return the predicted class, or number, of every row."""
 
 
-def judges_itself(classifier: Any) -> TypeGuard[JudgesItself]:
-    """Return whether a classifier, fitted or not, has a verdict of its own."""
-    return hasattr(classifier, "own_verdict")
+def judges_itself(model: Any) -> TypeGuard[JudgesItself]:
+    """Return whether a model, fitted or not, has a verdict of its own."""
+    return hasattr(model, "own_verdict")

@@ -22,13 +22,7 @@ from primum.judging.difference import PRACTICAL_EQUIVALENCE
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import (
-    Measure,
-    check_folds,
-    measure_of,
-    name_of,
-    read_scoring,
-)
+from primum.judging.losses import Measure, measure_of, name_of
 from primum.judging.settled import HOW_TO_LABEL, Settled, certain
 from primum.judging.words import (
     CANNOT_TELL,
@@ -149,7 +143,7 @@ def _judge(
     compared: tuple[int, int] = (0, 0),
 ) -> Verdict:
     """Return the verdict on held-out scores of a stack against those of another one."""
-    loss = read_scoring(scoring, held_out.classes)
+    loss = held_out.loss_of(scoring)
     predictions = held_out.predictions(own), held_out.predictions(others)
     return verdict_of(
         held_out.posterior(*predictions, loss, *compared),
@@ -263,11 +257,8 @@ def notes_on_rows(
 
 def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
-    drawn, scoring = held_out.drawn, safe.scoring
-    tests = [np.searchsorted(drawn, fold.test) for fold in held_out.folds]
-    weight = None if held_out.weight is None else held_out.weight[drawn]
-    undefined = check_folds(scoring, held_out.classes, tests, held_out.codes[drawn], weight)
-    notes, n_folds = [], len(tests) // safe.n_repeats
+    undefined, n_splits = held_out.undefined_folds(safe.scoring), len(held_out.folds)
+    notes, n_folds = [], n_splits // safe.n_repeats
     if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
         notes.append(
             f"{safe.cv} folds were reduced to {n_folds}: more cannot be stratified with these "
@@ -275,7 +266,7 @@ def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
         )
     if undefined:
         notes.append(
-            f"{name_of(scoring)} is undefined in {len(undefined)} of {len(tests)} folds, so the "
+            f"{name_of(safe.scoring)} is undefined in {len(undefined)} of {n_splits} folds, so the "
             "verdict scores the rows that all folds of a repeat hold out together."
         )
     return notes
@@ -314,6 +305,6 @@ def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
     """Return the error and the Brier score of held-out rows."""
     predictions = held_out.predictions(scores)
     return {
-        column: held_out.mean_loss(predictions, read_scoring(scoring, held_out.classes))
+        column: held_out.mean_loss(predictions, held_out.loss_of(scoring))
         for column, scoring in (("error", "accuracy"), ("brier", "neg_brier_score"))
     }

@@ -118,7 +118,7 @@ def weights_on(
     weight = held_out.row_weight
     return stack_weights(
         scores[index],
-        np.eye(len(held_out.classes))[held_out.codes[held_out.rows[index]]],
+        np.eye(scores.shape[1])[held_out.truth[held_out.rows[index]]],
         baseline,
         shrinkage=shrinkage,
         n_labeled=len(np.unique(held_out.rows[index])),
