@@ -1,13 +1,13 @@
 """Trees of the labelled rows: two forests and a histogram booster.
 
-Extremely randomised trees are a candidate of the safe choice. A random forest and a booster are
-classifiers of their own, supervised alternatives to the linear baselines of a comparison. All are
-fitted by scikit-learn to the labelled rows. Then the nodes of their trees are kept as
-arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
+Extremely randomised trees are a candidate of the safe choice by default, and the booster is one by
+name. The booster and a random forest are also classifiers of their own, supervised alternatives to
+the linear baselines of a comparison. All are fitted by scikit-learn to the labelled rows. Then the
+nodes of their trees are kept as arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
 raw memory that a file must not be trusted with, and predictions need no more than NumPy.
 
 The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 and at most 20, and
-trees have 8 leaves. The time of a histogram booster is in proportion to columns times bins, so it
+trees have 8 leaves. (With scikit-learn's 20 rows in a leaf, it would be constant with 39 labels.) The time of a histogram booster is in proportion to columns times bins, so it
 has 63 bins, and of very many columns it sees those that differ most between the classes of its
 training rows. One thread makes it: small histograms are not worth starting others.
 """
@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
-from primum.safe.candidates.base import CandidateModel, Labels, as_dense
+from primum.safe.candidates.base import CandidateModel, Labels, as_dense, constant_model
 
 TREES = 100
 # Numbers that are in memory at once when rows are predicted.
@@ -135,9 +135,19 @@ def extra_trees(X: Any, labels: Labels, seed: int) -> ForestModel:
     return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
 
 
+def random_forest(X: Any, labels: Labels, seed: Any) -> ForestModel:
+    """Return a random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(TREES, n_jobs=1, random_state=seed)
+    return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
+
+
 ROUNDS, LEAVES, BINS = 100, 8, 63
 # Rows of a leaf, as a share of all rows and in numbers.
 LEAF_SHARE, LEAST_IN_LEAF, MOST_IN_LEAF = 1 / 20, 2, 20
+# A logarithm of a probability that is 0.
+ABSENT = -1e6
 # Of more columns, the booster sees those that differ most between the classes.
 MOST_COLUMNS = 500
 
@@ -232,10 +242,7 @@ class ForestClassifier(TreesClassifier):
     """
 
     def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(TREES, n_jobs=1, random_state=self.random_state)
-        return forest_model(forest.fit(X, labels.codes), labels)
+        return random_forest(X, labels, self.random_state)
 
 
 @dataclass(frozen=True)
@@ -266,9 +273,11 @@ class BoostedModel(Trees):
         return in_blocks(of_block, X, len(self.roots))
 
 
-def boosted_model(booster: Any, columns: Index) -> BoostedModel:
+def boosted_model(booster: Any, columns: Index, labels: Labels) -> BoostedModel:
     """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
     trees, start = boosted_trees(booster)
+    if len(labels.present) < labels.n_classes:
+        trees, start = _of_all_classes(trees, start, labels)
     nodes = np.concatenate(trees)
     leaf = nodes["is_leaf"].astype(bool)
     feature = np.where(leaf, 0, nodes["feature_idx"])
@@ -279,6 +288,26 @@ def boosted_model(booster: Any, columns: Index) -> BoostedModel:
     )
     value, depth = nodes["value"].astype(np.float64), int(nodes["depth"].max())
     return BoostedModel(**joined, value=value, depth=depth, start=start)
+
+
+def _of_all_classes(
+    trees: list[AnyArray], start: Floats, labels: Labels
+) -> tuple[list[AnyArray], Floats]:
+    """Return the trees and first scores with a score for every class, also those that are absent.
+
+    A tree of one leaf adds nothing. The probability of an absent class underflows to 0. Of two
+    classes that are present, the booster has the score of the second; that of the first is 0.
+    """
+    scored = labels.present[-len(start) :]
+    nothing = np.zeros(1, dtype=trees[0].dtype)
+    nothing["is_leaf"] = 1
+    rounds = [trees[i : i + len(start)] for i in range(0, len(trees), len(start))]
+    of_class = [dict(zip(scored.tolist(), of_round, strict=True)) for of_round in rounds]
+    first = np.full(labels.n_classes, ABSENT)
+    first[labels.present] = 0.0
+    first[scored] = start
+    classes = range(labels.n_classes)
+    return [own.get(code, nothing) for own in of_class for code in classes], first
 
 
 class BoostingClassifier(TreesClassifier):
@@ -293,22 +322,29 @@ class BoostingClassifier(TreesClassifier):
     """
 
     def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-        from threadpoolctl import threadpool_limits
+        return histogram_boosting(X, labels, self.random_state)
 
-        columns = strongest_columns(X, labels.codes)
-        in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
-        booster = HistGradientBoostingClassifier(
-            max_iter=ROUNDS,
-            max_leaf_nodes=LEAVES,
-            max_bins=BINS,
-            min_samples_leaf=in_leaf,
-            early_stopping=False,
-            random_state=self.random_state,
-        )
-        with threadpool_limits(1, user_api="openmp"):
-            booster.fit(as_dense(X[:, columns]), labels.codes)
-        return boosted_model(booster, columns)
+
+def histogram_boosting(X: Any, labels: Labels, seed: Any) -> CandidateModel:
+    """Return gradient boosting on histograms, with leaves that suit few labels."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    if len(labels.present) == 1:
+        return constant_model(labels.shares, X.shape[1])
+    columns = strongest_columns(X, labels.codes)
+    in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
+    booster = HistGradientBoostingClassifier(
+        max_iter=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        max_bins=BINS,
+        min_samples_leaf=in_leaf,
+        early_stopping=False,
+        random_state=seed,
+    )
+    with threadpool_limits(1, user_api="openmp"):
+        booster.fit(as_dense(X[:, columns]), labels.codes, sample_weight=labels.weight)
+    return boosted_model(booster, columns, labels)
 
 
 def strongest_columns(X: Any, codes: Index) -> Index:
