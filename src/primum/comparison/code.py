@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from primum.comparison.arguments import default_baselines, default_methods, inner_folds
 from primum.comparison.plan import last_step
 from primum.reading.classifiers import Entry
-from primum.safe.candidates.trees import TreesClassifier
+from primum.safe.candidates.alone import CandidateClassifier
 from primum.tables.chosen import MARKS_CHOSEN
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _preparation(estimator: Any) -> Any:
 
 def _has_only_a_name(entry: Entry) -> bool:
     """Return whether a classifier of primum is not public: ``primum.compare`` takes its name."""
-    return isinstance(last_step(entry.estimator), TreesClassifier)
+    return isinstance(last_step(entry.estimator), CandidateClassifier)
 
 
 def _listed(name: str, entries: Sequence[Entry]) -> str:

@@ -3,29 +3,28 @@
 Extremely randomised trees are a candidate of the safe choice by default, and the booster is one by
 name. The booster and a random forest are also classifiers of their own, supervised alternatives to
 the linear baselines of a comparison. All are fitted by scikit-learn to the labelled rows. Then the
-nodes of their trees are kept as arrays. A file with these can be loaded without the types of scikit-learn's trees, whose nodes are
-raw memory that a file must not be trusted with, and predictions need no more than NumPy.
+nodes of their trees are kept as arrays. A file with these can be loaded without the types of
+scikit-learn's trees, whose nodes are raw memory that a file must not be trusted with, and
+predictions need no more than NumPy.
 
 The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 and at most 20, and
-trees have 8 leaves. (With scikit-learn's 20 rows in a leaf, it would be constant with 39 labels.) The time of a histogram booster is in proportion to columns times bins, so it
-has 63 bins, and of very many columns it sees those that differ most between the classes of its
-training rows. One thread makes it: small histograms are not worth starting others.
+trees have 8 leaves. With the 20 rows of scikit-learn's default it would be constant up to 39
+labels. The time of a histogram booster is in proportion to columns times bins, so it has 63 bins,
+and of very many columns it sees those that differ most between the classes of its training rows.
+One thread makes it: small histograms are not worth starting others.
 """
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
+from primum.safe.candidates.alone import CandidateClassifier
 from primum.safe.candidates.base import CandidateModel, Labels, as_dense, constant_model
 
 TREES = 100
@@ -152,85 +151,7 @@ ABSENT = -1e6
 MOST_COLUMNS = 500
 
 
-class TreesClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose trees are kept as arrays.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None, default=None
-        Seed of whatever is random.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The classes.
-    model_ : CandidateModel
-        The trees.
-    """
-
-    def __init__(self, random_state: Any = None) -> None:
-        self.random_state = random_state
-
-    @abstractmethod
-    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
-        """Return the trees fitted to rows."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        self.model_ = self._fitted(X, Labels(codes, len(self.classes_)))
-        return self
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column per class.
-        """
-        check_is_fitted(self)
-        return self.model_.predict(
-            validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        )
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Names of classes.
-        """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-class ForestClassifier(TreesClassifier):
+class ForestClassifier(CandidateClassifier):
     """A random forest of 100 trees.
 
     Examples
@@ -310,7 +231,7 @@ def _of_all_classes(
     return [own.get(code, nothing) for own in of_class for code in classes], first
 
 
-class BoostingClassifier(TreesClassifier):
+class BoostingClassifier(CandidateClassifier):
     """Gradient boosting on histograms, with leaves that suit few labels.
 
     Examples

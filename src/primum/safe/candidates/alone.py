@@ -1,0 +1,90 @@
+"""A supervised candidate of the safe choice, alone: a classifier for comparisons."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primum._typing import AnyArray, Floats
+from primum.safe.candidates.base import CandidateModel, Labels
+
+
+class CandidateClassifier(ClassifierMixin, BaseEstimator):
+    """A supervised candidate of the safe choice as a classifier of its own.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    model_ : CandidateModel
+        The fitted candidate.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    @abstractmethod
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+        """Return the candidate fitted to rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the candidate.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.model_ = self._fitted(X, Labels(codes, len(self.classes_)))
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column per class.
+        """
+        check_is_fitted(self)
+        return self.model_.predict(
+            validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        )
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of classes.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
