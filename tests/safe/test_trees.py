@@ -13,7 +13,13 @@ from primum.models.files import StoredModel, load_model, save_model
 from primum.models.trusted import TRUSTED
 from primum.safe.candidates import trees
 from primum.safe.candidates import trees as forest
-from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier, strongest_columns
+from primum.safe.candidates.base import Labels
+from primum.safe.candidates.trees import (
+    BoostingClassifier,
+    ForestClassifier,
+    histogram_boosting,
+    strongest_columns,
+)
 
 
 def problem(n_classes=2, n_rows=60, d=4):
@@ -42,6 +48,23 @@ def test_a_booster_predicts_as_that_of_scikit_learn(n_classes, n_rows, in_leaf):
     theirs = plain_booster(in_leaf).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(X_new), atol=1e-10)
     assert len(np.unique(ours.predict_proba(X_new), axis=0)) > 10  # it has learnt something
+
+
+@pytest.mark.parametrize("present", [[0, 2], [0, 1, 3], [2]])
+def test_a_booster_gives_absent_classes_no_probability(present):
+    """Folds may lack a class; the others have the probabilities of scikit-learn's booster."""
+    X, y, X_new = problem(4)
+    known = np.isin(y, present)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, known.sum())
+    found = histogram_boosting(X[known], Labels(y[known], 4, weight), 0).predict(X_new)
+    expected = np.zeros((len(X_new), 4))
+    if len(present) == 1:
+        expected[:, present] = 1.0
+    else:
+        in_leaf = max(2, known.sum() // 20)
+        theirs = plain_booster(in_leaf).fit(X[known], y[known], sample_weight=weight)
+        expected[:, present] = theirs.predict_proba(X_new)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [ForestClassifier, BoostingClassifier])
