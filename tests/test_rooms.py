@@ -185,7 +185,7 @@ def test_using_one_estimator_imports_no_other(steps):
     modules = steps[2].split()
     loaded = [name for name in modules if name.startswith("primum.methods.")]
     families = {name.split(".")[2] for name in loaded}
-    assert families <= {"base", "icls", "least_squares", "parameters", "registry"}
+    assert families <= {"base", "icls", "least_squares", "registry"}
     assert "primum.methods.icls.tuned" not in loaded
     assert "primum.safe" not in modules
 

@@ -244,7 +244,7 @@ ROUNDS = "primum.{}.MOST_ROUNDS"
 @pytest.mark.parametrize(
     ("clf", "module", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "methods.svm.cccp", "stopped after 1 rounds of cccp"),
+        (TSVMClassifier("cccp", alpha=0.01), "methods.svm.tsvm", "stopped after 1 rounds of cccp"),
         (
             TSVMClassifier("annealing", alpha=0.01),
             "methods.svm.annealing",

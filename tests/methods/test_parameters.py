@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from primum.methods.parameters import RANGES, with_parameters
+from primum.methods.base import RANGES, with_parameters
 
 
 class Shrunken(BaseEstimator):

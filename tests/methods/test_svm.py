@@ -19,7 +19,7 @@ PAPER = {"costs": "sum", "penalize_intercept": True}
 
 
 def objective(w, b, X, y, *, alpha=1.0, cost=1.0, penalize=True):
-    """The formula at the top of l2_svm.py, word for word."""
+    """The formula at the top of svm/base.py, word for word."""
     slack = np.maximum(0, 1 - (2 * y - 1) * (X @ w + b))
     return alpha / 2 * (w @ w + penalize * b**2) + np.sum(cost * slack**2) / 2
 

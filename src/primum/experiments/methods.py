@@ -28,7 +28,7 @@ from primum.experiments import as_published, measures
 from primum.methods import TSVMClassifier
 from primum.methods.registry import Variant, commands
 from primum.methods.self_learning import SelfLearningClassifier
-from primum.methods.svm.l2_svm import L2SVMClassifier
+from primum.methods.svm.base import L2SVMClassifier
 
 
 class TwiceConstantSelfLearning(SelfLearningClassifier):

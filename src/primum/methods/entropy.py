@@ -41,11 +41,12 @@ from sklearn.linear_model import LogisticRegression
 from primum._typing import Floats
 from primum.methods.base import (
     NOT_NEGATIVE,
+    POSITIVE,
     copy_feature_names,
     logistic_probabilities,
     warn_short_of_tol,
+    with_parameters,
 )
-from primum.methods.parameters import POSITIVE, with_parameters
 from primum.methods.svm.base import LinearMachine, MachineData
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At

@@ -26,9 +26,9 @@ from primum.methods.base import (
     documented_fit,
     fitting,
     predicted_classes,
+    with_parameters,
 )
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
-from primum.methods.parameters import with_parameters
 from primum.reading.arrays import check_same_columns, refuse_masked
 from primum.reading.data import (
     check_every_class_has_weight,

@@ -24,9 +24,8 @@ from primum._typing import AnyArray, Floats, Index
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
 from primum.methods import SelfLearningClassifier
-from primum.methods.base import AT_LEAST_ONE, fitting
+from primum.methods.base import AT_LEAST_ONE, fitting, with_parameters
 from primum.methods.icls.tuned import ICLSClassifierCV
-from primum.methods.parameters import with_parameters
 from primum.reading.classifiers import Entry, class_scores, named
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.labels import KnownLabels

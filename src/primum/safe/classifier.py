@@ -30,8 +30,7 @@ from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
-from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, fitting
-from primum.methods.parameters import POSITIVE, with_parameters
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, fitting, with_parameters
 from primum.reading.arrays import on_this_machine, refuse_other_library
 from primum.reading.chosen import read_chosen
 from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows

@@ -14,8 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from primum._sklearn import HasMethods, check_parameters, count_rows
 from primum._typing import Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin
-from primum.methods.parameters import with_parameters
+from primum.methods.base import KnownLabelsScoreMixin, with_parameters
 from primum.reading.arrays import check_same_columns, locating_bad_values
 from primum.reading.classifiers import Entry, read_entries
 from primum.reading.data import (

@@ -30,12 +30,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from primum._typing import Floats
-from primum.methods.base import warn_short_of_tol
-from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, covariance_rank
+from primum.methods.base import warn_short_of_tol, with_parameters
+from primum.methods.gaussian.base import (
+    GenerativeClassifier,
+    GenerativeRows,
+    covariance_rank,
+    fit_twin,
+)
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel, ModelsOfLabels
 from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
-from primum.methods.gaussian.lda import fit_twin
-from primum.methods.parameters import with_parameters
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval
 from primum._typing import Floats
-from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
+from primum.methods.base import with_parameters
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
-from primum.methods.gaussian.lda import fit_twin
-from primum.methods.parameters import with_parameters
 
 
 @with_parameters

@@ -32,12 +32,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from primum._typing import Floats
-from primum.methods.base import warn_short_of_tol
-from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
+from primum.methods.base import warn_short_of_tol, with_parameters
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianModel, ModelsOfLabels, scatter
 from primum.methods.gaussian.label_search import RAISE, FoundLabels, minimize_over_labels
-from primum.methods.gaussian.lda import fit_twin
-from primum.methods.parameters import with_parameters
 
 
 class LabeledLikelihood(ModelsOfLabels):

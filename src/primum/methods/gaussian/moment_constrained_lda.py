@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primum._typing import Floats
-from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows
+from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianCoordinates, GaussianModel
-from primum.methods.gaussian.lda import fit_twin
 
 # Squared stretches of the map below this fraction of the largest are rounding.
 LEAST_STRETCH = 1e-13

@@ -22,10 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from primum._typing import Floats
-from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows
+from primum.methods.base import with_parameters
+from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianCoordinates, GaussianFamily, GaussianModel
-from primum.methods.gaussian.lda import fit_twin
-from primum.methods.parameters import with_parameters
 
 # A direction between the class means is left out if it is below this fraction of the longest.
 MEANS_TOLERANCE = 1e-10

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 from sklearn.utils import Tags
 
+from primum.methods.base import with_parameters
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 from primum.solvers import ONE_NUMBER
 

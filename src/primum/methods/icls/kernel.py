@@ -20,11 +20,9 @@ from primum.labellings import (
     kernel_problem,
     metric_of_rows,
 )
-from primum.methods.base import unfitted_like
+from primum.methods.base import POSITIVE, unfitted_like, with_parameters
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
-from primum.methods.kernels import KernelClassifier, KernelRows
-from primum.methods.least_squares.kernel import KernelLeastSquaresClassifier
-from primum.methods.parameters import POSITIVE, with_parameters
+from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.labels import KnownLabels
 from primum.rows import joined_weights

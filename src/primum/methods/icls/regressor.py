@@ -26,10 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 from primum._typing import Floats
 from primum.equations import Linear
 from primum.labellings import ImplicitProblem, LabelInterval
-from primum.methods.base import unfitted_like
+from primum.methods.base import unfitted_like, with_parameters
 from primum.methods.icls.base import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy

@@ -12,18 +12,19 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from primum.methods.base import with_parameters
 from primum.methods.icls.base import WithPrior
 from primum.methods.icls.classifier import ICLSClassifier
 from primum.methods.icls.regressor import ICLSRegressor
-from primum.methods.least_squares.tuned import LeastSquaresClassifierCV, LeastSquaresRegressorCV
 from primum.methods.least_squares.tuning import (
     ALPHAS,
     METRIC_GRID,
+    LeastSquaresClassifierCV,
+    LeastSquaresRegressorCV,
     TunedClassifier,
     TunedImplicit,
     TunedRegressor,
 )
-from primum.methods.parameters import with_parameters
 
 
 @with_parameters

@@ -31,8 +31,8 @@ from primum.methods.base import (
     nearest_probabilities,
     predicted_classes,
     unfitted_like,
+    with_parameters,
 )
-from primum.methods.parameters import with_parameters
 from primum.reading.arrays import ArrayBackend, backend_of, refuse_masked
 from primum.reading.data import TrainingData, open_outside, read_arguments, split_rows
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy

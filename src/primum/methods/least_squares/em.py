@@ -57,9 +57,8 @@ from primum._typing import Floats
 from primum.equations import Design, RowCurvature
 from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, directions_of, keys_of
-from primum.methods.base import convergence_advice
+from primum.methods.base import convergence_advice, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.parameters import with_parameters
 from primum.methods.self_learning import alternate
 from primum.reading.data import TrainingData, not_in_memory
 from primum.reading.labels import targets_of

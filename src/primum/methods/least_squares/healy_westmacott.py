@@ -25,8 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.labellings import LeastSquaresFamily
+from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData, not_in_memory
 
 

@@ -15,8 +15,8 @@ from dataclasses import field
 
 import numpy as np
 
+from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.parameters import with_parameters
 from primum.reading.data import TrainingData
 
 

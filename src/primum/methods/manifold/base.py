@@ -25,10 +25,15 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin, copy_feature_names, documented_fit, fitting
+from primum.methods.base import (
+    KnownLabelsScoreMixin,
+    copy_feature_names,
+    documented_fit,
+    fitting,
+    with_parameters,
+)
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
-from primum.methods.parameters import with_parameters
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, read_arguments, read_numpy_rows, stack_rows
 from primum.reading.labels import KnownLabels

@@ -1,25 +1,31 @@
-"""The deformed kernel as a transformer, see ``methods/manifold/deformed_kernel.py``.
+"""The deformed kernel as a transformer, and any kernel machine in it.
+
+See ``methods/manifold/deformed_kernel.py``:
 
     k~(x, z) = c (k(x, z) - k_x' (I + r Lap^p K)^-1 r Lap^p k_z)
 
 with c such that its mean diagonal is that of k. A kernel machine that minimises
 loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
 loss + alpha/c (||f||^2 + r f' Lap^p f).
+
+``ManifoldKernel`` is the kernel of all rows. ``ManifoldClassifier`` fits a machine to the labelled
+rows in it.
 """
 
 from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
+from sklearn.svm import SVC
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import check_parameters
 from primum._typing import AnyArray, Floats
-from primum.methods.base import fitting
-from primum.methods.manifold.base import KernelOnGraph, distinct_rows
+from primum.methods.base import WrapperMixin, fitting, with_parameters
+from primum.methods.manifold.base import KernelOnGraph, ManifoldData, ManifoldMachine, distinct_rows
 from primum.methods.manifold.deformed_kernel import DeformedKernel
-from primum.methods.parameters import with_parameters
 from primum.reading.data import read_numpy_rows, stack_rows
 
 
@@ -180,3 +186,144 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         """
         check_is_fitted(self)
         return self._expand(X, self.expansion_)
+
+
+@with_parameters
+class ManifoldClassifier(WrapperMixin, ManifoldMachine):
+    """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
+
+    The machine is fitted to the labelled rows, with the kernel that ManifoldKernel computes from
+    all rows: any classifier with ``kernel="precomputed"``, although it knows nothing of unlabelled
+    rows. If classes are not smooth along the graph, this can be worse than the machine with the
+    kernel as it is, which is ``graph_ratio=0``.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        A classifier that is fitted to kernel matrices. None is ``SVC(kernel="precomputed")``.
+    graph_ratio : float, default=10.0
+        Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
+        f the scores of all rows: graph_alpha / alpha of LaplacianLeastSquaresClassifier. 0 is the
+        machine with the kernel as it is.
+    kernel : str or callable, default="rbf"
+        A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
+        arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
+        positive semi-definite.
+    gamma : float, "scale" or None, default="scale"
+        Parameter gamma of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2"; for "rbf"
+        it is 1 / (2 s^2) for the bandwidth s. "scale" is 1 / (n_features * X.var()), as in
+        scikit-learn's SVC, where X are the distinct rows, labelled or not (for ``graph_ratio=0``,
+        the labelled ones); None is scikit-learn's default, 1 / n_features for all but "chi2". Both
+        are equal for standardised features.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as ``{"degree": 2}`` for "poly".
+    graph_neighbors : int, default=10
+        Number of neighbours of each row in the graph; all other distinct rows if there are fewer.
+        Two rows are connected if one of them is a neighbour of the other.
+    graph_weights : {"binary", "heat"}, default="binary"
+        Weights of connected rows: 1, or exp(-d^2 / (2 s^2)) for the distance d, with s the median
+        distance between connected rows.
+    graph_normalized : bool, default=True
+        Whether to normalise the Laplacian by the degrees of the rows.
+    graph_power : int, default=1
+        Power p of the Laplacian. A larger one penalises rapid variation more, and needs more time
+        and memory.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The machine, fitted to the deformed kernel of the labelled rows.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    expansion_ : array of shape (n_rows, n_labeled)
+        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
+        with the labelled rows. For a linear kernel with no more features than rows, the features of
+        a row are multiplied instead.
+    scale_ : float
+        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
+    X_fit_ : array or sparse matrix of shape (n_rows, n_features)
+        The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
+        more features than rows.
+    gamma_ : float or None
+        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
+        gamma.
+    supervised_ : ManifoldClassifier
+        The supervised twin: the same with ``graph_ratio=0``, on the labelled rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    LaplacianSVMClassifier : SVC in this kernel, with penalties on the mean loss.
+    ManifoldKernel : The kernel as a transformer, for machines that use unlabelled rows themselves.
+
+    Notes
+    -----
+    The deformation shrinks the kernel, the more so the larger ``graph_ratio`` is. It is therefore
+    multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
+    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    meaning. With ``graph_ratio=0`` the kernel is unchanged.
+
+    A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
+    Standardise the features: neighbours and kernels depend on their scale.
+
+    References
+    ----------
+    V. Sindhwani, P. Niyogi and M. Belkin, "Beyond the point cloud: from transductive to
+    semi-supervised learning", ICML 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import NuSVC
+    >>> from primum import ManifoldClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 0, 1, -1])
+    >>> clf = ManifoldClassifier(NuSVC(nu=0.5, kernel="precomputed"), graph_neighbors=1).fit(X, y)
+    >>> clf.predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
+    _weight_of_graph = "graph_ratio"
+
+    estimator: Any = field(default=None, kw_only=False)
+    graph_ratio: float = field(default=10.0, kw_only=False)
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.graph_ratio)
+
+    @property
+    def _several_classes(self) -> bool:  # type: ignore[override]
+        tags = get_tags(self._kind).classifier_tags
+        return tags is not None and tags.multi_class
+
+    @property
+    def _kind(self) -> Any:
+        return SVC(kernel="precomputed") if self.estimator is None else self.estimator
+
+    def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
+        _check_machine(self._kind)
+        weight, kernel = self._weight_options(data.weight), kernel.rescaled()
+        self.scale_ = kernel.scale
+        gram, labels = kernel.gram(data.labeled), data.classes[data.codes]
+        self.estimator_ = clone(self._kind).fit(gram, labels, **weight)
+        self.expansion_ = kernel.expansion(data.labeled)
+
+    def _rows_for_estimator(self, X: Any) -> Floats:
+        return self._expand(X, self.expansion_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._several_classes
+        return tags
+
+
+def _check_machine(machine: Any) -> None:
+    """Raise an error unless this is a classifier that takes kernel matrices."""
+    if not is_classifier(machine) or not get_tags(machine).input_tags.pairwise:
+        raise ValueError(
+            "The estimator of ManifoldClassifier must be a classifier that is fitted to kernel "
+            f"matrices, got {machine!r}: pass, for example, SVC(kernel='precomputed')."
+        )

@@ -1,7 +1,12 @@
-"""Deterministic annealing (Sindhwani & Keerthi 2006).
+"""Multiple switching and deterministic annealing (Sindhwani & Keerthi 2006).
 
-Labels are probabilities p_j, of mean R, and  T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is
-added to the objective. Refit and relabel in turn while the temperature T falls; then switch.
+Switching: give the highest outputs the positive labels. Raise the weight of the unlabelled rows
+from 1e-5 by factors of 1.5. At each value, switch the labels of pairs, one positive and one
+negative, where that lowers the loss, the worst pairs first, and refit, until no pair improves.
+
+Annealing: labels are probabilities p_j, of mean R, and
+T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is added to the objective. Refit and relabel in
+turn while the temperature T falls; then switch.
 
 While labels change little from one refit to the next, so does the matrix ``A = R + X'HX`` of a
 Newton step (``newton.py``), and an earlier inverse helps to solve with it. An earlier matrix
@@ -18,7 +23,6 @@ from scipy.special import entr, expit, rel_entr
 from primum._typing import Floats
 from primum.methods.svm.newton import NewtonSystem, Primal
 from primum.methods.svm.search import Step, TransductiveSearch, balanced_labels
-from primum.methods.svm.switching import switch_all
 
 # The error of a solution, as a fraction of what counts as exact.
 SOLUTION_ERROR = 1e-4
@@ -179,3 +183,54 @@ def _least_entropy(share: float, n: int) -> float:
     """Return the least entropy of n probabilities of a given mean: at most one is not 0 or 1."""
     rest = round(share * n, 9) % 1.0
     return float(entr(rest) + entr(1.0 - rest)) / n
+
+
+# The schedule of Sindhwani and Keerthi: where unlabelled rows hardly count, labels are those of the
+# supervised SVM.
+FIRST_WEIGHT, WEIGHT_RATE = 1e-5, 1.5
+
+
+def search_by_switching(
+    search: TransductiveSearch, unlabeled_weight: float, max_switches: int
+) -> Floats:
+    """Raise the weight step by step, switching labels at each; return the labels."""
+    labels = balanced_labels(search.outputs, search.share)
+    now = min(FIRST_WEIGHT, unlabeled_weight)
+    while True:
+        search.refit_labels(labels, now)
+        switch_all(search, labels, now, max_switches)
+        if now >= unlabeled_weight:
+            return labels
+        now = min(WEIGHT_RATE * now, unlabeled_weight)
+
+
+def switch_all(
+    search: TransductiveSearch, labels: Floats, unlabeled_weight: float, most: int
+) -> None:
+    """Switch labels and refit until no pair improves."""
+    before = np.inf
+    while search.machine.objective < before:  # each switch lowers it, except for rounding
+        n_switches = _switch(labels, search.outputs, search.cost_unlabeled, most)
+        if n_switches == 0:
+            return
+        before = search.machine.objective
+        search.refit_labels(labels, unlabeled_weight, n_switches)
+
+
+def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
+    """Switch the labels of the worst pairs inside the margin; return how many."""
+    # The loss of a row as a positive minus its loss as a negative.
+    excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
+    positive = np.flatnonzero((labels > 0) & (o < 1.0))
+    negative = np.flatnonzero((labels < 0) & (o > -1.0))
+    if len(positive) == 0 or len(negative) == 0:
+        return 0
+    level = excess[negative].min()
+    positive = positive[excess[positive] > level]
+    negative = negative[excess[negative] < excess[positive].max(initial=level)]
+    n = min(len(positive), len(negative), most)
+    positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
+    negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
+    better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
+    labels[positive[better]], labels[negative[better]] = -1.0, 1.0
+    return int(np.count_nonzero(better))

@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.methods.base import copy_feature_names
-from primum.methods.svm.base import MachineData
-from primum.methods.svm.l2_svm import L2SVMClassifier
+from primum.methods.svm.base import L2SVMClassifier, MachineData
 from primum.methods.svm.newton import (
     Balance,
     HingeCosts,

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats
-from primum.methods.parameters import POSITIVE, with_parameters
+from primum.methods.base import POSITIVE, with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import (
     Conjugate,
