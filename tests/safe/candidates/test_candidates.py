@@ -167,6 +167,24 @@ def test_number_of_neighbours_has_the_least_leave_one_out_loss():
     assert losses[model.n_neighbors] == pytest.approx(min(losses.values()), abs=1e-12)
 
 
+def diffusion(W, damping, n_labeled):
+    """Return the option of one graph, from a run of conjugate gradients for several dampings."""
+    S, units = graphs.normalised(W), np.eye(W.shape[0], n_labeled)
+    both = graphs.spread(S, [0.7, damping], units, np.arange(n_labeled))
+    return graphs.Diffusion(5, S, damping, both[1])
+
+
+def test_shifted_systems_share_their_iterations():
+    """Every damping has the solution of its own linear system."""
+    W = neighbor_graph(np.random.default_rng(0).normal(size=(60, 3)), 4)
+    S, B = graphs.normalised(W), np.random.default_rng(1).normal(size=(60, 5))
+    rows = np.array([3, 1, 50])
+    found = graphs.spread(S, graphs.DAMPINGS, np.abs(B), rows)
+    for damping, part in zip(graphs.DAMPINGS, found, strict=True):
+        exact = np.linalg.solve(np.eye(60) - damping * S.toarray(), np.abs(B))
+        np.testing.assert_allclose(part, exact[rows], rtol=1e-6)
+
+
 @pytest.mark.parametrize("damping", graphs.DAMPINGS)
 def test_spreading_is_the_limit_of_scikit_learns(damping):
     """On the same graph, LabelSpreading run to convergence gives the same scores."""
@@ -178,15 +196,18 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
     reference = LabelSpreading(
         kernel=lambda A, B: W.toarray(), alpha=damping, tol=1e-13, max_iter=100_000
     ).fit(X, y)
-    option = graphs.Diffusion(10, damping, graphs.spread(W, damping, np.arange(L)))
-    ours = option.scores(slice(None), TRAIN, labels.take(TRAIN))
+    option = diffusion(W, damping, L)
+    ours = option.scores_of_all(TRAIN, labels.take(TRAIN))
+    test = np.setdiff1d(np.arange(L), TRAIN)
+    held_out = option.scores(test, TRAIN, labels.take(TRAIN))
+    np.testing.assert_allclose(held_out, ours[test], atol=1e-6)
     np.testing.assert_allclose(ours, reference.label_distributions_, atol=1e-6)
 
 
 def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
     rows, labels, _ = problem(4)
     W = neighbor_graph(StandardScaler().fit_transform(rows.all), 5)
-    option = graphs.Diffusion(5, 0.9, graphs.spread(W, 0.9, np.arange(L)))
+    option = diffusion(W, 0.9, L)
     rests = [np.delete(TRAIN, i) for i in range(len(TRAIN))]
     one_by_one = [
         option.scores(TRAIN[[i]], rest, labels.take(rest))[0] for i, rest in enumerate(rests)
@@ -199,8 +220,8 @@ def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
 def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
     labels = Labels(np.array([0, 0, 1, 1]), 2)
     W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
-    option = graphs.Diffusion(1, 0.9, graphs.spread(W, 0.9, np.arange(4)))
-    scores = option.scores(slice(None), np.arange(3), labels.take(np.arange(3)))
+    option = diffusion(W, 0.9, 4)
+    scores = option.scores_of_all(np.arange(3), labels.take(np.arange(3)))
     np.testing.assert_allclose(scores[4:], [[2 / 3, 1 / 3]] * 2)
     np.testing.assert_allclose(scores[3], [0.0, 1.0], atol=1e-12)
 
@@ -234,7 +255,7 @@ def test_deformed_kernel_has_its_definition():
         np.testing.assert_allclose(F @ F.T, deformed[:L, :L], atol=1e-8)
         k = rbf_kernel(scaler.transform(new), X, gamma=gamma)
         extended = k @ (np.eye(len(K)) - r * lap @ deformed)[:, :L]
-        np.testing.assert_allclose(k @ option.expansion @ F.T, extended, atol=1e-6)
+        np.testing.assert_allclose(k @ prepared.expansion(option, F.T), extended, atol=1e-6)
 
 
 def test_labelled_kernel_is_kernel_ridge_with_an_intercept():

@@ -5,21 +5,31 @@ the training rows:
 
     S = D^-1/2 W D^-1/2,   scores = rows of (I - a S)^-1 Y, divided by their sums
 
-The columns G of the inverse that belong to labelled rows are computed once; a fold's scores are
-then ``G[:, train] Y``. scikit-learn's LabelSpreading has the same limit, but would build the graph
-and iterate again in every fold. The score of a training row without its own label comes from the
-same columns, so that a and k are chosen by leave-one-out. Rows that no training row reaches get the
-shares of the classes. A new row has the mean scores of its k nearest neighbours. The counterpart is
-nearest neighbours.
+The part G of the inverse that belongs to labelled rows is computed once; a fold's scores are then
+``G[test, train] Y``. scikit-learn's LabelSpreading has the same limit, but would build the graph
+and iterate again in every fold. The score of a training row without its own label comes from G too,
+so that a and k are chosen by leave-one-out. Rows that no training row reaches get the shares of the
+classes. A new row has the mean scores of its k nearest neighbours. The counterpart is nearest
+neighbours.
+
+All a share one run of conjugate gradients. With b = 1/a, ``(I - a S)^-1 = b (b I - S)^-1``, and
+systems that differ by a multiple of I have the same Krylov spaces: the residuals of those with a
+larger b are multiples of that with the smallest one, whose iterations they need not repeat
+(Jegerlehner 1996). Only the rows of G are kept of their solutions.
 
 Kernel ridge regression in a Gaussian kernel with the penalty r f' Lap f, where Lap is the
 normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): features F with ``F F'``
 equal to the deformed kernel of the labelled rows are computed once for every bandwidth and strength
 r. A fold is then a ridge regression on ``F[train]``, with the option whose leave-one-out error is
-least; r = 0 is one of them. The counterpart is the kernel ridge regression of the labelled training
-rows.
+least; r = 0 is one of them. What other rows need is computed for the option of the final model
+only. The counterpart is the kernel ridge regression of the labelled training rows.
+
+References
+----------
+Jegerlehner, B. (1996). Krylov space solvers for shifted linear systems. arXiv:hep-lat/9612014.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,30 +69,50 @@ STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 SMALLEST = 1e-12
 # Squared distances below this fraction of the largest are rounding.
 ROUNDING = 1e-13
+# In place of a divisor that is 0.
+TINY = np.finfo(float).tiny
 
 
-def spread(W: Any, damping: float, columns: Index) -> Floats:
-    """Return columns of ``(I - a S)^-1``, which have no negative entries."""
+def normalised(W: Any) -> Any:
+    """Return S of a graph: its weights divided by the roots of the degrees of both ends."""
     degree = np.asarray(W.sum(axis=1)).reshape(-1)
-    root = sparse.diags_array(1.0 / np.sqrt(np.maximum(degree, np.finfo(float).tiny)))
-    unit = np.zeros((W.shape[0], len(columns)))
-    unit[columns, np.arange(len(columns))] = 1.0
-    return np.maximum(_solve(damping * (root @ W @ root), unit), 0.0)
+    root = sparse.diags_array(1.0 / np.sqrt(np.maximum(degree, TINY)))
+    return (root @ W @ root).tocsr()
 
 
-def _solve(S: Any, B: Floats) -> Floats:
-    """Return ``(I - S)^-1 B`` for a symmetric S of norm below 1, by conjugate gradients."""
-    x, residual = np.zeros_like(B), B.copy()
-    direction, size = B.copy(), np.sum(B**2, axis=0)
-    enough = ACCURACY**2 * size
+def spread(S: Any, dampings: Sequence[float], B: Floats, rows: Index | slice) -> Floats:
+    """Return some rows of ``(I - a S)^-1 B`` for every damping a, by conjugate gradients.
+
+    The result has the shape (n_dampings, n_rows, n_columns). The columns of B are not 0.
+    """
+    inverse = 1.0 / np.asarray(dampings)
+    least, shifts = inverse.min(), (inverse - inverse.min())[:, None]
+    residual, direction, size = B.copy(), B.copy(), _column_dots(B, B)
+    enough, curvature = ACCURACY**2 * size, np.zeros(B.shape[1])
+    # Of every shifted system: how far its residual is shortened, its direction and its solution.
+    ratio, shortened = np.ones((2, len(shifts), B.shape[1]))
+    own = np.repeat(B[None, rows], len(shifts), axis=0)
+    x = np.zeros_like(own)
     while (size > enough).any():
-        image = direction - S @ direction
-        step = size / np.maximum(np.sum(direction * image, axis=0), np.finfo(float).tiny)
-        x += step * direction
-        residual -= step * image
-        before, size = size, np.sum(residual**2, axis=0)
-        direction = residual + direction * (size / np.maximum(before, np.finfo(float).tiny))
-    return x
+        image = least * direction - S @ direction
+        step = size / np.maximum(_column_dots(direction, image), TINY)
+        ratio = 1.0 / (1.0 + shifts * step + step * curvature * (1.0 - ratio))
+        x += (step * ratio)[:, None] * own
+        image *= step
+        residual -= image
+        before, size = size, _column_dots(residual, residual)
+        turn = size / np.maximum(before, TINY)
+        shortened *= ratio
+        own *= (turn * ratio**2)[:, None]
+        own += shortened[:, None] * residual[rows]
+        direction *= turn
+        direction += residual
+        curvature = turn / np.maximum(step, TINY)
+    return np.maximum(inverse[:, None, None] * x, 0.0)
+
+
+def _column_dots(A: Floats, B: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 def shares_of(mass: Floats, default: Floats) -> Floats:
@@ -117,21 +147,41 @@ class NeighborModel(CandidateModel):
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Number of neighbours, a, and the columns of ``(I - a S)^-1`` of the labelled rows."""
+    """Number of neighbours, S of their graph, a, and ``(I - a S)^-1`` among the labelled rows."""
 
     n_neighbors: int
+    S: Any
     damping: float
-    columns: Floats
+    among: Floats
 
-    def scores(self, rows: Index | slice, train: Index, own: Labels) -> Floats:
-        """Return the scores of rows, given the labels of the training rows."""
-        return shares_of(self.columns[rows][:, train] @ own.weighted, own.shares)
+    def scores(self, test: Index, train: Index, own: Labels) -> Floats:
+        """Return the scores of labelled rows, given the labels of the training rows."""
+        return shares_of(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
+
+    def scores_of_all(self, train: Index, own: Labels) -> Floats:
+        """Return the scores of all rows of the graph."""
+        present = own.present
+        mass = np.zeros((self.S.shape[0], own.n_classes))
+        mass[train] = own.weighted
+        mass[:, present] = spread(self.S, [self.damping], mass[:, present], slice(None))[0]
+        return shares_of(mass, own.shares)
 
     def left_out_loss(self, train: Index, own: Labels) -> float:
         """Return the loss of every training row without its own label."""
-        among = self.columns[np.ix_(train, train)]
+        among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
         return half_brier(shares_of(among @ own.weighted, own.shares), own)
+
+
+def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
+    """Return all options for the graphs of rows, the first of which are labelled."""
+    options, labeled = [], np.arange(n_labeled)
+    units = np.eye(X.shape[0], n_labeled)
+    for k in SPREADING_NEIGHBORS:
+        S = normalised(neighbor_graph(X, k))
+        parts = spread(S, DAMPINGS, units, labeled)
+        options += [Diffusion(k, S, a, among) for a, among in zip(DAMPINGS, parts, strict=True)]
+    return options
 
 
 @dataclass(frozen=True)
@@ -146,9 +196,8 @@ class PreparedSpreading(Prepared):
     def fit(self, train: Index, labels: Labels) -> NeighborModel:  # noqa: D102
         own = labels.take(train)
         option = self._best(train, own)
-        scores = option.scores(slice(None), train, own)
         k = min(option.n_neighbors, self.scaled.shape[0])
-        return NeighborModel(self.change, self.scaled, scores, k)
+        return NeighborModel(self.change, self.scaled, option.scores_of_all(train, own), k)
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
         own = labels.take(train)
@@ -168,10 +217,9 @@ class Spreading(Candidate):
     def prepare(self, rows: SharedRows) -> PreparedSpreading:  # noqa: D102
         used = rows.sampled_for(self)
         change = standardisation(used.all)
-        X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
-        graphs = ((k, neighbor_graph(X, k)) for k in SPREADING_NEIGHBORS)
-        options = [Diffusion(k, a, spread(W, a, labeled)) for k, W in graphs for a in DAMPINGS]
-        return PreparedSpreading(change, X, options, sampled_note(self.name, rows, used))
+        X = change.transform(used.all)
+        note = sampled_note(self.name, rows, used)
+        return PreparedSpreading(change, X, diffusions(X, rows.n_labeled), note)
 
 
 def neighbors(X: Any, labels: Labels, seed: int) -> NeighborModel:
@@ -222,7 +270,8 @@ def distances_among(X: Any) -> tuple[Floats, list[float]]:
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, 0.0)
     # Copies of a row have distances that are rounding: with many, so would be the median.
-    positive = distances[distances > ROUNDING * distances.max(initial=0.0)]
+    pairs = distances[np.triu_indices(len(distances), 1)]
+    positive = pairs[pairs > ROUNDING * pairs.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
     return distances, [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
 
@@ -243,29 +292,30 @@ class DeformedFeatures:
     ----------
     gamma : float
         Of the Gaussian kernel.
+    strength : float
+        r.
     features : array of shape (n_labeled, rank)
-        F.
-    expansion : array of shape (n_rows, rank)
-        The features of a row, as combinations of its Gaussian kernel with all rows.
+        F, with orthogonal columns.
     """
 
     gamma: float
+    strength: float
     features: Floats
-    expansion: Floats
 
 
 @dataclass(frozen=True)
 class PreparedKernel(Prepared):
-    """The options, and the rows of the graph, standardised; labelled rows first."""
+    """The options, the rows of the graph, standardised (labelled rows first), and its Laplacian."""
 
     change: Affine
     scaled: Any
+    laplacian: Any
     options: list[DeformedFeatures]
     note: str = ""
 
     def fit(self, train: Index, labels: Labels) -> KernelModel:  # noqa: D102
         option, model = self._best(train, labels)
-        coef = option.expansion @ model.coef
+        coef = self.expansion(option, model.coef)
         return KernelModel(self.change, self.scaled, option.gamma, coef, model.intercept)
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
@@ -277,6 +327,15 @@ class PreparedKernel(Prepared):
         fits = [fit_ridge(option.features[train], own) for option in self.options]
         best = int(np.argmax([score for _, score in fits]))
         return self.options[best], fits[best][0]
+
+    def expansion(self, option: DeformedFeatures, coef: Floats) -> Floats:
+        """Return functions of F as combinations of the Gaussian kernel with all rows."""
+        F = option.features
+        kernel = np.exp(-option.gamma * distances_among(self.scaled)[0])
+        # F = K~ R with the deformed kernel K~ of the labelled rows, where R = F / (F'F).
+        dual = (F / np.sum(F**2, axis=0)) @ coef
+        deformed = deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
+        return deformed.expansion(np.arange(len(F)), dual)
 
 
 class DeformedKernel(Candidate):
@@ -294,13 +353,14 @@ class DeformedKernel(Candidate):
         distances, gammas = distances_among(X)
         options = []
         for gamma in gammas:
-            deformation = deform_kernel(np.exp(-gamma * distances), laplacian)
+            K = np.exp(-gamma * distances)
+            plain = K[np.ix_(labeled, labeled)]
+            deformation = deform_kernel(K, laplacian, overwrite=True)
             for strength in STRENGTHS:
-                kernel = deformation.at(strength)
-                V = kernel.features(labeled)
-                features, R = features_of(V @ V.T)
-                options.append(DeformedFeatures(gamma, features, kernel.expansion(labeled, R)))
-        return PreparedKernel(change, X, options, sampled_note(self.name, rows, used))
+                gram = deformation.at(strength).gram(labeled) if strength else plain
+                options.append(DeformedFeatures(gamma, strength, features_of(gram)[0]))
+        note = sampled_note(self.name, rows, used)
+        return PreparedKernel(change, X, laplacian, options, note)
 
 
 def labeled_kernel(X: Any, labels: Labels, seed: int) -> KernelModel:
