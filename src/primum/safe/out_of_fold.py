@@ -21,9 +21,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from primum._threads import one_blas_thread
-from primum._typing import Floats, Index
+from primum._typing import Floats
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, CandidateModel, Labels, Prepared, SharedRows
+from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows, Targets
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -31,7 +31,7 @@ SHARES = (1 / 12, 1 / 6)
 FEW_ROWS = 300
 
 
-def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Labels) -> float:
+def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -> float:
     """Return about how long the preparation of a candidate and one fit take; 0 for few rows.
 
     A candidate that fails is predicted to take no time: it fails again, and is then listed.
@@ -59,26 +59,16 @@ def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> 
 
 
 def _timed(
-    candidate: Candidate, rows: SharedRows, labels: Labels, share: float, used: int
+    candidate: Candidate, rows: SharedRows, labels: Targets, share: float, used: int
 ) -> tuple[int, float]:
     """Return the number of rows in a part, and the time of a fit to it."""
-    labeled = _part_of_labeled(labels, share, rows.seed)
+    labeled = labels.part(share, rows.seed)
     part = replace(rows, labeled=rows.labeled[labeled]).with_at_most(int(share * used))
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
         candidate.prepare(part).fit(np.arange(len(labeled)), labels.take(labeled))
     return len(labeled) + int(share * used), time.perf_counter() - start
-
-
-def _part_of_labeled(labels: Labels, share: float, seed: int) -> Index:
-    """Return some labelled rows, at least two of every class that has two."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for code in labels.present:
-        own = rng.permutation(np.flatnonzero(labels.codes == code))
-        parts.append(own[: max(2, int(share * len(own)))])
-    return np.sort(np.concatenate(parts))
 
 
 @dataclass(frozen=True)
@@ -127,24 +117,24 @@ def attempt(work: Callable[..., Any], *arguments: Any) -> Outcome:
     return Outcome(result, time.perf_counter() - start, failure, tuple(sorted(said)))
 
 
-def _held_out(prepared: Prepared, fold: Fold, labels: Labels) -> Floats:
+def _held_out(prepared: Prepared, fold: Fold, labels: Targets) -> Floats:
     scores = prepared.held_out(fold.train, fold.test, labels)
-    return checked_scores(scores, len(fold.test), labels.n_classes)
+    return checked_scores(scores, len(fold.test), labels.n_outputs)
 
 
-def _final(prepared: Prepared, labels: Labels, probe: Any) -> tuple[CandidateModel, Floats]:
+def _final(prepared: Prepared, labels: Targets, probe: Any) -> tuple[CandidateModel, Floats]:
     """Return the model of all labelled rows, and its scores for some rows."""
-    model = prepared.fit(np.arange(len(labels.codes)), labels)
-    scores = np.zeros((0, labels.n_classes))
+    model = prepared.fit(np.arange(len(labels)), labels)
+    scores = np.zeros((0, labels.n_outputs))
     if probe.shape[0]:
         scores = stacked_scores({"": model}, {"": 1.0}, probe)
-    return model, checked_scores(scores, probe.shape[0], labels.n_classes)
+    return model, checked_scores(scores, probe.shape[0], labels.n_outputs)
 
 
-def checked_scores(scores: Floats, n_rows: int, n_classes: int) -> Floats:
-    """Return scores; raise an error if they are not finite, or not one per row and class."""
-    if scores.shape != (n_rows, n_classes):
-        raise ValueError(f"scores of shape {scores.shape} instead of {(n_rows, n_classes)}")
+def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
+    """Return scores; raise an error if they are not finite, or not as many as there should be."""
+    if scores.shape != (n_rows, n_outputs):
+        raise ValueError(f"scores of shape {scores.shape} instead of {(n_rows, n_outputs)}")
     if not np.isfinite(scores).all():
         raise ValueError(f"{np.count_nonzero(~np.isfinite(scores))} scores are not finite")
     return scores
@@ -164,7 +154,7 @@ class OutOfFold:
         Wraps the outcomes of tasks, given their total number.
     tell : callable
         Receives how many folds of how many are done.
-    scores : dict of arrays of shape (n_held_out, n_classes)
+    scores : dict of arrays of shape (n_held_out, n_outputs)
         Of the candidates that did not fail.
     prepared, seconds : dict
         The prepared candidates, and how long each took in all.
@@ -177,7 +167,7 @@ class OutOfFold:
     """
 
     rows: SharedRows
-    labels: Labels
+    labels: Targets
     folds: Sequence[Fold]
     n_jobs: int | None = None
     progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda work, total: work

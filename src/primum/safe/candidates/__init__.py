@@ -4,14 +4,16 @@ from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
     Labels,
+    Numbers,
     Prepared,
     SharedRows,
     Supervised,
+    Targets,
 )
 from primum.safe.candidates.graphs import DeformedKernel, Spreading, labeled_kernel, neighbors
 from primum.safe.candidates.linear import AllComponents, labeled_components, logistic, ridge
-from primum.safe.candidates.machines import TSVM, Implicit, svm
-from primum.safe.candidates.trees import extra_trees
+from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
+from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
 
 # All that this library has, by name.
 CANDIDATES: dict[str, Candidate] = {
@@ -31,6 +33,19 @@ CANDIDATES: dict[str, Candidate] = {
         Supervised("svm", svm),
     )
 }
+# The same for numeric targets; icls is one of them where there are bounds.
+NUMBER_CANDIDATES: dict[str, Candidate] = {
+    candidate.name: candidate
+    for candidate in (
+        Supervised("ridge", ridge),
+        AllComponents(),
+        DeformedKernel(),
+        Supervised("forest", extra_trees_of_numbers),
+        Supervised("components (labelled)", labeled_components),
+        Supervised("kernel (labelled)", labeled_kernel, growth=3.0),
+    )
+}
+NUMBER_DEFAULT = ("ridge", "components", "kernel", "forest")
 BASELINE = ("ridge", "logistic")
 DEFAULT = ("ridge", "logistic", "components", "spreading", "kernel", "tsvm", "icls", "forest")
 
@@ -38,9 +53,14 @@ __all__ = [
     "BASELINE",
     "CANDIDATES",
     "DEFAULT",
+    "NUMBER_CANDIDATES",
+    "NUMBER_DEFAULT",
     "Candidate",
     "CandidateModel",
+    "ImplicitNumbers",
     "Labels",
+    "Numbers",
     "Prepared",
     "SharedRows",
+    "Targets",
 ]

@@ -1,9 +1,9 @@
 """What a candidate of the safe choice is.
 
-A candidate gives every row one score in [0, 1] per class. It is prepared once for all folds, and
-then tuned and fitted to the labelled rows of each. What depends on the features only (components,
-graphs, kernels) belongs to the preparation: the rows that a fold holds out stay there, without
-their labels.
+A candidate gives every row one score in [0, 1] per class or, where the targets are numbers, one
+score: the predicted number, standardised. It is prepared once for all folds, and then tuned and
+fitted to the labelled rows of each. What depends on the features only (components, graphs, kernels)
+belongs to the preparation: the rows that a fold holds out stay there, without their labels.
 
 A fitted candidate is a map from rows to scores. It consists of arrays, and can be stored without
 the estimators that produced it. One that is linear is a map of the features as given:
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from scipy.special import softmax
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import stack_rows
+from primum.reading.targets import TargetScale
 
 
 class CandidateModel(ABC):
@@ -30,31 +31,37 @@ class CandidateModel(ABC):
 
     @abstractmethod
     def predict(self, X: Any) -> Floats:
-        """Return the scores of rows, (n_rows, n_classes)."""
+        """Return the scores of rows, (n_rows, n_outputs)."""
 
 
 @dataclass(frozen=True)
 class LinearModel(CandidateModel):
-    """Scores from one linear function per class.
+    """Scores from one linear function per class, or of one number.
 
     Attributes
     ----------
-    coef : array of shape (n_features, n_classes)
+    coef : array of shape (n_features, n_outputs)
         Coefficients.
-    intercept : array of shape (n_classes,)
+    intercept : array of shape (n_outputs,)
         Intercepts.
     probabilities : bool
         Whether the linear functions are logarithms of probabilities, up to a constant; otherwise
-        they are least-squares scores, which are moved to the nearest point of the simplex.
+        they are least-squares scores.
+    are_shares : bool
+        Whether least-squares scores are of classes, and moved to the nearest point of the simplex;
+        those of a number remain as they are.
     """
 
     coef: Floats
     intercept: Floats
     probabilities: bool
+    are_shares: bool = True
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         values = np.asarray(X @ self.coef) + self.intercept
-        return np.asarray(softmax(values, axis=1) if self.probabilities else nearest_shares(values))
+        if self.probabilities:
+            return np.asarray(softmax(values, axis=1))
+        return np.asarray(nearest_shares(values)) if self.are_shares else values
 
 
 def linear_model(
@@ -70,9 +77,14 @@ def linear_model(
     return LinearModel(everywhere, offset, probabilities)
 
 
-def constant_model(scores: Floats, n_features: int) -> LinearModel:
-    """Return the model that gives all rows the same scores."""
-    return LinearModel(np.zeros((n_features, len(scores))), scores, probabilities=False)
+def constant_model(targets: "Targets", n_features: int) -> LinearModel:
+    """Return the model that gives all rows the mean of the targets, such as shares of classes."""
+    return least_squares_model(np.zeros((n_features, targets.n_outputs)), targets.mean, targets)
+
+
+def least_squares_model(coef: Floats, intercept: Floats, targets: "Targets") -> LinearModel:
+    """Return a model of least-squares scores, one column of ``coef`` for each."""
+    return LinearModel(coef, intercept, probabilities=False, are_shares=targets.are_shares)
 
 
 def as_dense(X: Any) -> Floats:
@@ -103,7 +115,7 @@ class Affine:
         """Return a model of the new features as a model of the features before the change."""
         coef = model.coef if self.directions is None else self.directions @ model.coef
         intercept = model.intercept - self.shift @ model.coef
-        return LinearModel(coef / self.scale[:, None], intercept, model.probabilities)
+        return replace(model, coef=coef / self.scale[:, None], intercept=intercept)
 
 
 def standardisation(X: Any) -> Affine:
@@ -125,7 +137,7 @@ class SharedRows:
     labeled, unlabeled : array or CSR matrix
         Features of the labelled and of the unlabelled rows.
     unlabeled_weight : array or None
-        Weights of the unlabelled rows (None: 1). Those of the labelled rows are in ``Labels``.
+        Weights of the unlabelled rows (None: 1). Those of the labelled rows are in ``Targets``.
     seed : int
         Seed of whatever is random.
     weighted : bool
@@ -185,8 +197,69 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
     return f"{name} uses a random sample of {n_used} of the {n_all} unlabelled rows."
 
 
+class Targets(ABC):
+    """What is known of labelled rows, classes or numbers, with weights (None: 1) and groups.
+
+    Those that are ``chosen`` (None: none) were not drawn at random.
+    """
+
+    weight: Floats | None
+    groups: Index | None
+    chosen: Mask | None
+    # Whether the scores of a row are shares of classes.
+    are_shares: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def given(self) -> AnyArray:
+        """What an estimator is fitted to: class codes, or numbers in their own unit."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats:
+        """What scores are compared with, (n_rows, n_outputs)."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> Floats:
+        """The scores of a model that knows only the labels drawn at random."""
+
+    @property
+    @abstractmethod
+    def are_equal(self) -> bool:
+        """Whether only one class, or number, occurs."""
+
+    @abstractmethod
+    def unknown(self, n_rows: int) -> AnyArray:
+        """Return what estimators that use unlabelled rows are given for them."""
+
+    @abstractmethod
+    def restored(self, scores: Floats) -> Floats:
+        """Return scores in the unit of the targets."""
+
+    @abstractmethod
+    def take(self, rows: Index) -> Self:
+        """Return those of some rows."""
+
+    @abstractmethod
+    def part(self, share: float, seed: int) -> Index:
+        """Return the positions of about that share of the rows, enough to fit a model to."""
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return int(self.values.shape[1])
+
+    def _of_rows(self, rows: Index) -> dict[str, Any]:
+        parts = {"weight": self.weight, "groups": self.groups, "chosen": self.chosen}
+        return {name: None if part is None else part[rows] for name, part in parts.items()}
+
+
 @dataclass(frozen=True)
-class Labels:
+class Labels(Targets):
     """Classes 0, 1, ..., n_classes - 1 of labelled rows, their weights (None: 1) and groups.
 
     Those that are ``chosen`` (None: none) were not drawn at random.
@@ -197,6 +270,38 @@ class Labels:
     weight: Floats | None = None
     groups: Index | None = None
     chosen: Mask | None = None
+    are_shares: ClassVar[bool] = True
+
+    @property
+    def given(self) -> Index:  # noqa: D102
+        return self.codes
+
+    @property
+    def values(self) -> Floats:  # noqa: D102
+        return self.one_hot
+
+    @property
+    def mean(self) -> Floats:  # noqa: D102
+        return self.shares
+
+    @property
+    def are_equal(self) -> bool:  # noqa: D102
+        return len(self.present) == 1
+
+    def unknown(self, n_rows: int) -> Index:  # noqa: D102
+        return np.full(n_rows, -1)
+
+    def restored(self, scores: Floats) -> Floats:  # noqa: D102
+        return scores
+
+    def part(self, share: float, seed: int) -> Index:
+        """Return the positions of about that share of the rows, two of every class that has two."""
+        rng = np.random.default_rng(seed)
+        parts = []
+        for code in self.present:
+            own = rng.permutation(np.flatnonzero(self.codes == code))
+            parts.append(own[: max(2, int(share * len(own)))])
+        return np.sort(np.concatenate(parts))
 
     @property
     def one_hot(self) -> Floats:
@@ -223,29 +328,88 @@ class Labels:
 
     def take(self, rows: Index) -> "Labels":
         """Return the labels of some rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        chosen = None if self.chosen is None else self.chosen[rows]
-        return replace(self, codes=self.codes[rows], weight=weight, groups=groups, chosen=chosen)
+        return replace(self, codes=self.codes[rows], **self._of_rows(rows))
+
+
+@dataclass(frozen=True)
+class Numbers(Targets):
+    """Numeric targets of labelled rows, their weights (None: 1) and groups.
+
+    Attributes
+    ----------
+    numbers : array of shape (n_rows,)
+        The numbers, in their own unit.
+    scale : TargetScale
+        How they are standardised: scores and penalties do not depend on their unit.
+    """
+
+    numbers: Floats
+    scale: TargetScale
+    weight: Floats | None = None
+    groups: Index | None = None
+    chosen: Mask | None = None
+    are_shares: ClassVar[bool] = False
+
+    @property
+    def given(self) -> Floats:  # noqa: D102
+        return self.numbers
+
+    @property
+    def values(self) -> Floats:  # noqa: D102
+        return self.scale.standardised(self.numbers)[:, None]
+
+    @property
+    def mean(self) -> Floats:  # noqa: D102
+        drawn = np.arange(len(self.numbers))
+        if self.chosen is not None and not self.chosen.all():
+            drawn = np.flatnonzero(~self.chosen)
+        weight = None if self.weight is None else self.weight[drawn]
+        return np.asarray(np.average(self.values[drawn], axis=0, weights=weight))
+
+    @property
+    def are_equal(self) -> bool:  # noqa: D102
+        return bool(np.ptp(self.numbers) == 0)
+
+    def unknown(self, n_rows: int) -> Floats:  # noqa: D102
+        return np.full(n_rows, np.nan)
+
+    def restored(self, scores: Floats) -> Floats:  # noqa: D102
+        return np.asarray(self.scale.restored(scores))
+
+    def take(self, rows: Index) -> "Numbers":  # noqa: D102
+        return replace(self, numbers=self.numbers[rows], **self._of_rows(rows))
+
+    def part(self, share: float, seed: int) -> Index:  # noqa: D102
+        n_rows = len(self.numbers)
+        size = min(n_rows, max(2, int(share * n_rows)))
+        return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
+
+
+def standardising(numbers: Floats, weight: Floats | None = None) -> TargetScale:
+    """Return the scale on which numbers have the mean 0 and the standard deviation 1."""
+    mean = float(np.average(numbers, weights=weight))
+    width = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
+    # Equal numbers differ from their mean by rounding.
+    return TargetScale(mean, width if np.ptp(numbers) > 0 and width > 0 else 1.0)
 
 
 def partly_labelled(
-    rows: SharedRows, train: Index, labels: Labels
-) -> tuple[Any, Index, Floats | None]:
-    """Return all rows, their codes and weights (None: 1), with labels of the rows train only.
+    rows: SharedRows, train: Index, labels: Targets
+) -> tuple[Any, AnyArray, Floats | None]:
+    """Return all rows, their targets and weights (None: 1), with targets of the rows train only.
 
-    Those are the first; the unlabelled rows and the other labelled ones have the code -1.
+    Those are the first; the unlabelled rows and the other labelled ones have an unknown target.
     """
     hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
     X = stack_rows([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
-    codes = np.full(X.shape[0], -1)
-    codes[: len(train)] = labels.codes[train]
+    y = labels.unknown(X.shape[0])
+    y[: len(train)] = labels.given[train]
     if not rows.weighted:
-        return X, codes, None
+        return X, y, None
     n_unlabeled = X.shape[0] - rows.n_labeled
     more = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
     own = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
-    return X, codes, np.concatenate([own[train], more, own[hidden]])
+    return X, y, np.concatenate([own[train], more, own[hidden]])
 
 
 class Prepared(ABC):
@@ -255,14 +419,14 @@ class Prepared(ABC):
     note: str = ""
 
     @abstractmethod
-    def fit(self, train: Index, labels: Labels) -> CandidateModel:
+    def fit(self, train: Index, labels: Any) -> CandidateModel:
         """Return the model tuned and fitted to the labelled rows at the positions train.
 
-        ``labels`` are those of all labelled rows; only those of train are used.
+        ``labels`` are the targets of all labelled rows; only those of train are used.
         """
 
     @abstractmethod
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:
+    def held_out(self, train: Index, test: Index, labels: Any) -> Floats:
         """Return the scores of the labelled rows test of the model fitted to those of train."""
 
 
@@ -271,7 +435,7 @@ class PreparedAsGiven(Prepared):
 
     rows: SharedRows
 
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
@@ -327,9 +491,9 @@ class PreparedRows(PreparedAsGiven):
     """
 
     rows: SharedRows
-    fit_rows: Callable[[Any, Labels, int], "CandidateModel"]
+    fit_rows: Callable[[Any, Any, int], "CandidateModel"]
 
-    def fit(self, train: Index, labels: Labels) -> "CandidateModel":  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> "CandidateModel":  # noqa: D102
         return self.fit_rows(self.rows.labeled[train], labels.take(train), self.rows.seed)
 
 
@@ -347,7 +511,7 @@ class Supervised(Candidate):
     """
 
     def __init__(
-        self, name: str, fit_rows: Callable[[Any, Labels, int], CandidateModel], growth: float = 1.0
+        self, name: str, fit_rows: Callable[[Any, Any, int], CandidateModel], growth: float = 1.0
     ) -> None:
         self.name, self.fit_rows, self.growth = name, fit_rows, growth
 
@@ -373,13 +537,13 @@ class PreparedLinear(Prepared):
 
     change: Affine
     labeled: Any
-    fit_changed: Callable[[Index, Labels], LinearModel]
+    fit_changed: Callable[[Index, Any], LinearModel]
     note: str = ""
 
-    def fit(self, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> LinearModel:  # noqa: D102
         return self.change.then(self.fit_changed(train, labels))
 
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         return self.fit_changed(train, labels).predict(self.labeled[test])
 
 
@@ -389,16 +553,16 @@ class Transductive(Candidate):
     uses_unlabeled = True
 
     @abstractmethod
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:
-        """Return the model of standardised rows, given labels of several classes."""
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Any) -> LinearModel:
+        """Return the model of standardised rows, given targets that are not all equal."""
 
     def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
         used, change = rows.sampled_for(self).standardised()
         note = sampled_note(self.name, rows, used)
         return PreparedLinear(change, used.labeled, partial(self._fit, used), note)
 
-    def _fit(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:
+    def _fit(self, rows: SharedRows, train: Index, labels: Targets) -> LinearModel:
         own = labels.take(train)
-        if len(own.present) == 1:
-            return constant_model(own.shares, rows.labeled.shape[1])
+        if own.are_equal:
+            return constant_model(own, rows.labeled.shape[1])
         return self.fit_standardised(rows, train, labels)

@@ -48,6 +48,7 @@ from primum.safe.candidates.base import (
     LinearModel,
     Prepared,
     SharedRows,
+    Targets,
     sampled_note,
     standardisation,
 )
@@ -244,18 +245,22 @@ def _best_count(X: Any, labels: Labels) -> int:
 
 @dataclass(frozen=True)
 class KernelModel(CandidateModel):
-    """Least-squares scores ``exp(-gamma ||x - x_i||^2) @ coef + intercept``."""
+    """Least-squares scores ``exp(-gamma ||x - x_i||^2) @ coef + intercept``.
+
+    Those of classes are moved to the nearest point of the simplex.
+    """
 
     change: Affine
     rows: Any
     gamma: float
     coef: Floats
     intercept: Floats
+    are_shares: bool = True
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         distances = squared_distances(self.change.transform(X), self.rows)
         values = np.exp(-self.gamma * distances) @ self.coef + self.intercept
-        return np.asarray(nearest_shares(values))
+        return np.asarray(nearest_shares(values) if self.are_shares else values)
 
 
 def squared_distances(X: Any, Z: Any) -> Floats:
@@ -313,16 +318,17 @@ class PreparedKernel(Prepared):
     options: list[DeformedFeatures]
     note: str = ""
 
-    def fit(self, train: Index, labels: Labels) -> KernelModel:  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> KernelModel:  # noqa: D102
         option, model = self._best(train, labels)
         coef = self.expansion(option, model.coef)
-        return KernelModel(self.change, self.scaled, option.gamma, coef, model.intercept)
+        scores = option.gamma, coef, model.intercept, labels.are_shares
+        return KernelModel(self.change, self.scaled, *scores)
 
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         option, model = self._best(train, labels)
         return model.predict(option.features[test])
 
-    def _best(self, train: Index, labels: Labels) -> tuple[DeformedFeatures, LinearModel]:
+    def _best(self, train: Index, labels: Targets) -> tuple[DeformedFeatures, LinearModel]:
         own = labels.take(train)
         fits = [fit_ridge(option.features[train], own) for option in self.options]
         best = int(np.argmax([score for _, score in fits]))
@@ -363,7 +369,7 @@ class DeformedKernel(Candidate):
         return PreparedKernel(change, X, laplacian, options, note)
 
 
-def labeled_kernel(X: Any, labels: Labels, seed: int) -> KernelModel:
+def labeled_kernel(X: Any, labels: Targets, seed: int) -> KernelModel:
     """Return kernel ridge regression of the labelled rows."""
     change = standardisation(X)
     scaled = change.transform(X)
@@ -372,4 +378,4 @@ def labeled_kernel(X: Any, labels: Labels, seed: int) -> KernelModel:
     fits = [fit_ridge(features, labels) for features, _ in maps]
     best = int(np.argmax([score for _, score in fits]))
     model, coef = fits[best][0], maps[best][1] @ fits[best][0].coef
-    return KernelModel(change, scaled, gammas[best], coef, model.intercept)
+    return KernelModel(change, scaled, gammas[best], coef, model.intercept, labels.are_shares)

@@ -1,10 +1,11 @@
 """Logistic and ridge regression, of the features and of whitened principal components.
 
     ridge         least squares on one-hot labels, its penalty chosen by leave-one-out; scores are
-                  moved to the nearest point of the simplex
+                  moved to the nearest point of the simplex; for numbers, least squares on them
     logistic      multinomial logistic regression, its penalty chosen by the log loss in stratified
                   cross-validation
-    components    the same on the first principal components of all rows, which are computed once
+    components    the same, or ridge regression of numbers, on the first principal components of all
+                  rows, which are computed once
 
 Features are standardised by the labelled training rows; sparse ones are scaled but not centred. If
 rows belong to groups, one group is left out at a time, and the folds keep groups together.
@@ -19,6 +20,7 @@ matrix K of the rows scaled by W^(1/2), the fitted values of W^(1/2) Y are S W^(
 rows of a group g, the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +28,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
@@ -36,10 +38,13 @@ from primum.safe.candidates.base import (
     Candidate,
     Labels,
     LinearModel,
+    Numbers,
     PreparedLinear,
     SharedRows,
+    Targets,
     as_dense,
     constant_model,
+    least_squares_model,
     linear_model,
     standardisation,
 )
@@ -58,8 +63,8 @@ N_COMPONENTS = (2, 5, 10, 20, 50)
 SHORTEST = 1e-10
 
 
-def ridge(X: Any, labels: Labels, seed: int) -> LinearModel:
-    """Return ridge regression of one-hot labels."""
+def ridge(X: Any, labels: Targets, seed: int) -> LinearModel:
+    """Return ridge regression of one-hot labels, or of numbers."""
     change = standardisation(X)
     return change.then(fit_ridge(change.transform(X), labels)[0])
 
@@ -70,27 +75,27 @@ def logistic(X: Any, labels: Labels, seed: int) -> LinearModel:
     return change.then(fit_logistic(change.transform(X), labels))
 
 
-def labeled_components(X: Any, labels: Labels, seed: int) -> LinearModel:
-    """Return logistic regression on the whitened principal components of the labelled rows."""
+def labeled_components(X: Any, labels: Targets, seed: int) -> LinearModel:
+    """Return a regression on the whitened principal components of the labelled rows."""
     components = find_components(X, seed)
     return components.then(fit_components(components.transform(X), labels))
 
 
-def fit_ridge(X: Any, labels: Labels) -> tuple[LinearModel, float]:
-    """Return least squares on one-hot labels, and minus its leave-one-out error."""
-    if len(labels.codes) == 1:  # no row is left to leave out
-        return constant_model(labels.shares, X.shape[1]), 0.0
+def fit_ridge(X: Any, labels: Targets) -> tuple[LinearModel, float]:
+    """Return least squares on one-hot labels or numbers, and minus its leave-one-out error."""
+    if len(labels) == 1:  # no row is left to leave out
+        return constant_model(labels, X.shape[1]), 0.0
     if labels.groups is not None and len(np.unique(labels.groups)) > 1:
         return fit_ridge_to_groups(X, labels, labels.groups)
-    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.one_hot, sample_weight=labels.weight)
-    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
+    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.values, sample_weight=labels.weight)
+    model = least_squares_model(ridge.coef_.T, ridge.intercept_, labels)
     return model, float(ridge.best_score_)
 
 
 def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     """Return a logistic regression whose penalty is chosen by cross-validation."""
     if len(labels.present) == 1:
-        return constant_model(labels.shares, X.shape[1])
+        return constant_model(labels, X.shape[1])
     folds = inner_folds(labels)
     if folds:
         classifier = logistic_regression_cv(
@@ -102,20 +107,20 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     return log_linear_model(classifier.coef_, classifier.intercept_, labels)
 
 
-def fit_ridge_to_groups(X: Any, labels: Labels, groups: Index) -> tuple[LinearModel, float]:
-    """Return least squares on one-hot labels, and minus its error in groups left out."""
+def fit_ridge_to_groups(X: Any, labels: Targets, groups: Index) -> tuple[LinearModel, float]:
+    """Return least squares on one-hot labels or numbers, and minus its error in groups left out."""
     errors = group_errors(X, labels, groups, RIDGES)
     best = int(errors.argmin())
-    ridge = Ridge(RIDGES[best]).fit(X, labels.one_hot, sample_weight=labels.weight)
-    model = LinearModel(ridge.coef_.T, ridge.intercept_, probabilities=False)
+    ridge = Ridge(RIDGES[best]).fit(X, labels.values, sample_weight=labels.weight)
+    model = least_squares_model(ridge.coef_.T, ridge.intercept_, labels)
     return model, -float(errors[best])
 
 
-def group_errors(X: Any, labels: Labels, groups: Index, penalties: Floats) -> Floats:
+def group_errors(X: Any, labels: Targets, groups: Index, penalties: Floats) -> Floats:
     """Return the mean squared error of the groups left out, one number for each penalty."""
     weight = np.ones(len(groups)) if labels.weight is None else labels.weight
     level = np.sqrt(weight / weight.sum())
-    Y = np.sqrt(weight)[:, None] * labels.one_hot
+    Y = np.sqrt(weight)[:, None] * labels.values
     values, vectors = eigh(_centred_gram(X, np.sqrt(weight), level))
     values = np.maximum(values, 0.0)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -126,7 +131,7 @@ def group_errors(X: Any, labels: Labels, groups: Index, penalties: Floats) -> Fl
         residuals = left @ Y
         parts = [np.linalg.solve(left[np.ix_(g, g)], residuals[g]) for g in members]
         errors.append(sum(float(np.sum(part**2)) for part in parts))
-    return np.array(errors) / (weight.sum() * labels.n_classes)
+    return np.array(errors) / (weight.sum() * labels.n_outputs)
 
 
 def _centred_gram(X: Any, root: Floats, level: Floats) -> Floats:
@@ -142,6 +147,18 @@ def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearM
     if len(coef) == 1:
         coef, intercept = np.stack([0.0 * coef[0], coef[0]]), np.append(0.0, intercept)
     return linear_model(coef, intercept, labels, probabilities=True)
+
+
+def inner_number_folds(numbers: Numbers, most: int, seed: int) -> list[tuple[Index, Index]]:
+    """Return at most so many shuffled folds; there are none of a single row."""
+    n_rows = len(numbers)
+    strata = np.zeros(n_rows, dtype=np.intp)
+    if numbers.groups is not None and (folds := tuning_folds(most, strata, numbers.groups)):
+        return [(fold.train, fold.test) for fold in folds]
+    if n_rows < 2:
+        return []
+    splitter = KFold(min(most, n_rows), shuffle=True, random_state=seed)
+    return list(splitter.split(strata[:, None]))
 
 
 def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
@@ -195,26 +212,31 @@ def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
     return pca.singular_values_, pca.components_.T, pca.mean_
 
 
-def fit_components(features: Floats, labels: Labels) -> LinearModel:
-    """Return a logistic regression on the first of the features; the others have no weight."""
+def fit_components(features: Floats, labels: Targets) -> LinearModel:
+    """Return a regression on the first of the features; the others have no weight.
+
+    It is logistic for classes.
+    """
     n_features = features.shape[1]
     if n_features == 0:  # all rows are equal
-        return constant_model(labels.shares, 0)
+        return constant_model(labels, 0)
     numbers = sorted({min(number, n_features) for number in N_COMPONENTS})
-    scores = [fit_ridge(features[:, :number], labels)[1] for number in numbers]
-    number = numbers[int(np.argmax(scores))]
-    model = fit_logistic(features[:, :number], labels)
-    coef = np.zeros((n_features, labels.n_classes))
+    fits = [fit_ridge(features[:, :number], labels) for number in numbers]
+    best = int(np.argmax([score for _, score in fits]))
+    number, model = numbers[best], fits[best][0]
+    if isinstance(labels, Labels):
+        model = fit_logistic(features[:, :number], labels)
+    coef = np.zeros((n_features, labels.n_outputs))
     coef[:number] = model.coef
-    return LinearModel(coef, model.intercept, model.probabilities)
+    return replace(model, coef=coef)
 
 
-def _fit_to_rows(features: Floats, train: Index, labels: Labels) -> LinearModel:
+def _fit_to_rows(features: Floats, train: Index, labels: Targets) -> LinearModel:
     return fit_components(features[train], labels.take(train))
 
 
 class AllComponents(Candidate):
-    """Logistic regression on the whitened principal components of all rows."""
+    """Logistic or ridge regression on the whitened principal components of all rows."""
 
     name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
 

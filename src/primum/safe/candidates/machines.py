@@ -4,7 +4,8 @@
             cross-validation of the labelled training rows. Scores are the sigmoid of ``SLOPE``
             times the margin for two classes, and the softmax of the margins against the rest for
             more.
-    icls    Tuned as ``ICLSClassifierCV`` does. Its counterpart is ridge regression.
+    icls    Tuned as ``ICLSClassifierCV`` does, or ``ICLSRegressorCV`` for numbers within bounds.
+            Its counterpart is ridge regression.
 
 A fit of icls takes, in each of the inner folds and for the chosen point, with n rows, u of them
 unlabelled, d columns, K classes and the rank r = min(n, d):
@@ -23,19 +24,22 @@ import numpy as np
 
 from primum._typing import Index
 from primum.methods import ICLSClassifier, L2SVMClassifier, TSVMClassifier
-from primum.methods.icls.tuned import ICLSClassifierCV
+from primum.methods.icls.regressor import ICLSRegressor
+from primum.methods.icls.tuned import ICLSClassifierCV, ICLSRegressorCV
 from primum.reading.chosen import drawn_share
 from primum.safe.candidates.base import (
     Labels,
     LinearModel,
+    Numbers,
     SharedRows,
     Transductive,
     constant_model,
+    least_squares_model,
     linear_model,
     partly_labelled,
     standardisation,
 )
-from primum.safe.candidates.linear import inner_folds, log_linear_model
+from primum.safe.candidates.linear import inner_folds, inner_number_folds, log_linear_model
 
 # If the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
@@ -57,7 +61,7 @@ DECOMPOSITION, STEPS = 50.0, 30.0
 def svm(X: Any, labels: Labels, seed: int) -> LinearModel:
     """Return the SVM with squared hinge loss."""
     if len(labels.present) == 1:
-        return constant_model(labels.shares, X.shape[1])
+        return constant_model(labels, X.shape[1])
     change = standardisation(X)
     scaled = change.transform(X)
     machine = _machine(scaled, labels, best_penalty(scaled, labels))
@@ -109,6 +113,16 @@ def _margin_model(machine: Any, labels: Labels) -> LinearModel:
     return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, labels)
 
 
+def icls_operations(rows: SharedRows, n_outputs: int) -> float:
+    """Return about how many operations a fit takes, with so many free labels of a row."""
+    u, d = min(rows.unlabeled.shape[0], ICLS_UNLABELED), rows.labeled.shape[1]
+    n = rows.n_labeled + u
+    rank, n_points = min(n, d), len(ICLS_PENALTIES) * len(ICLS_METRICS)
+    size = min(rank, u) * n_outputs
+    newton = STEPS * float(size) ** 2 * max(rank, u)
+    return (ICLS_FOLDS + 1) * (DECOMPOSITION * n * d * rank + n_points * newton)
+
+
 class Implicit(Transductive):
     """Implicitly constrained least squares."""
 
@@ -116,12 +130,7 @@ class Implicit(Transductive):
     growth = 2.0
 
     def operations(self, rows: SharedRows, n_classes: int) -> float:  # noqa: D102
-        u, d = min(rows.unlabeled.shape[0], ICLS_UNLABELED), rows.labeled.shape[1]
-        n = rows.n_labeled + u
-        rank, n_points = min(n, d), len(ICLS_PENALTIES) * len(ICLS_METRICS)
-        size = min(rank, u) * (n_classes - 1)
-        newton = STEPS * float(size) ** 2 * max(rank, u)
-        return (ICLS_FOLDS + 1) * (DECOMPOSITION * n * d * rank + n_points * newton)
+        return icls_operations(rows, n_classes - 1)
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
         own = labels.take(train)
@@ -136,3 +145,34 @@ class Implicit(Transductive):
             coef = np.concatenate([-coef, coef])
             intercept = np.append(0.5 - intercept, 0.5 + intercept)
         return linear_model(coef, intercept, own, probabilities=False)
+
+
+class ImplicitNumbers(Transductive):
+    """Implicitly constrained least squares of numbers within bounds.
+
+    Parameters
+    ----------
+    bounds : pair of float or None
+        The range of all targets; None: that of the training rows.
+    """
+
+    name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
+    growth = 2.0
+
+    def __init__(self, bounds: tuple[float, float] | None) -> None:
+        self.bounds = bounds
+
+    def operations(self, rows: SharedRows, n_classes: int) -> float:  # noqa: D102
+        return icls_operations(rows, 1)
+
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Numbers) -> LinearModel:  # noqa: D102
+        own = labels.take(train)
+        bounds = self.bounds or (float(own.numbers.min()), float(own.numbers.max()))
+        folds = inner_number_folds(own, ICLS_FOLDS, rows.seed)
+        tuned = ICLSRegressorCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds, bounds=bounds)
+        plain = ICLSRegressor(DEFAULT_PENALTY, metric=ICLS_METRICS[0], bounds=bounds)
+        regressor: Any = tuned if folds else plain
+        X, y, weight = partly_labelled(rows, train, labels)
+        regressor.fit(X, y, sample_weight=weight)
+        intercept = labels.scale.standardised(np.array([regressor.intercept_]))
+        return least_squares_model(regressor.coef_[:, None] / labels.scale.width, intercept, labels)

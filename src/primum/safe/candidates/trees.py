@@ -25,7 +25,14 @@ from scipy.special import expit, softmax
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
 from primum.safe.candidates.alone import CandidateClassifier
-from primum.safe.candidates.base import CandidateModel, Labels, as_dense, constant_model
+from primum.safe.candidates.base import (
+    CandidateModel,
+    Labels,
+    Numbers,
+    Targets,
+    as_dense,
+    constant_model,
+)
 
 TREES = 100
 # Numbers that are in memory at once when rows are predicted.
@@ -89,8 +96,8 @@ class ForestModel(Trees):
 
     Attributes
     ----------
-    shares : array of shape (n_nodes, n_classes)
-        Shares of the classes.
+    shares : array of shape (n_nodes, n_outputs)
+        Shares of the classes, or the mean of numbers.
     """
 
     shares: Floats
@@ -114,14 +121,16 @@ def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Float
     return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
 
 
-def forest_model(forest: Any, labels: Labels) -> ForestModel:
-    """Return the nodes of a fitted forest of scikit-learn, with the shares of all classes."""
+def forest_model(forest: Any, labels: Targets) -> ForestModel:
+    """Return the nodes of a fitted forest of scikit-learn, with the scores of all outputs."""
     trees = [tree.tree_ for tree in forest.estimators_]
     names = ("feature", "threshold", "children_left", "children_right")
     feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
-    shares = np.zeros((len(feature), labels.n_classes))
-    shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
+    shares = values
+    if isinstance(labels, Labels):
+        shares = np.zeros((len(feature), labels.n_classes))
+        shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
     nodes = joined_nodes([tree.node_count for tree in trees], feature < 0, feature, *others)
     return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
 
@@ -140,6 +149,15 @@ def random_forest(X: Any, labels: Labels, seed: Any) -> ForestModel:
 
     forest = RandomForestClassifier(TREES, n_jobs=1, random_state=seed)
     return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
+
+
+def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int) -> ForestModel:
+    """Return extremely randomised trees of numbers."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    forest = ExtraTreesRegressor(TREES, random_state=seed)
+    forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
+    return forest_model(forest, numbers)
 
 
 ROUNDS, LEAVES, BINS = 100, 8, 63
@@ -252,7 +270,7 @@ def histogram_boosting(X: Any, labels: Labels, seed: Any) -> CandidateModel:
     from threadpoolctl import threadpool_limits
 
     if len(labels.present) == 1:
-        return constant_model(labels.shares, X.shape[1])
+        return constant_model(labels, X.shape[1])
     columns = strongest_columns(X, labels.codes)
     in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
     booster = HistGradientBoostingClassifier(
