@@ -14,19 +14,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarn
 from primum._progress import showing_passes
 from primum._typing import Floats
 from primum._words import listed
-from primum.cli._options import (
-    CONFIDENCE,
-    Metric,
-    Penalty,
-    TablePath,
-    chosen_option,
-    comma_separated,
-    format_options,
-    id_option,
-    plain_errors,
-    prior_options,
-    warn,
-)
+from primum.cli import _options as options
 from primum.cli._output import out_option, refuse_inputs
 from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
@@ -42,27 +30,29 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 
 
 @click.command()
-@click.argument("data", type=TablePath(dir_okay=False))
+@click.argument("data", type=options.TablePath(dir_okay=False))
 @click.option(
     "--target",
     required=True,
     help="Column with the labels; unknown ones are empty, or -1 among integers.",
 )
-@id_option("Column that identifies the rows: not a feature; copied to the predictions.")
-@chosen_option
+@options.id_option("Column that identifies the rows: not a feature; copied to the predictions.")
+@options.chosen_option
 @click.option(
     "--unlabeled",
     multiple=True,
-    type=TablePath(),
+    type=options.TablePath(),
     help="Further rows without labels: a table, or a folder of Parquet files.",
 )
 @click.option(
     "--features",
-    callback=comma_separated,
+    callback=options.comma_separated,
     help="Comma-separated columns to use as features; default: all other columns.",
 )
 @click.option(
-    "--drop", callback=comma_separated, help="Comma-separated columns not to use as features."
+    "--drop",
+    callback=options.comma_separated,
+    help="Comma-separated columns not to use as features.",
 )
 @click.option(
     "--prepare/--no-prepare",
@@ -72,21 +62,24 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 )
 @click.option("--method", type=click.Choice(list(METHODS)), default="icls")
 @click.option(
-    "--alpha", type=Penalty(), default=0.0, help="Ridge penalty, added to the mean squared loss."
+    "--alpha",
+    type=options.Penalty(),
+    default=0.0,
+    help="Ridge penalty, added to the mean squared loss.",
 )
 @click.option(
     "--alpha-labeled",
-    type=Penalty(),
+    type=options.Penalty(),
     help="For icls: the ridge penalty of the labelled loss; default: the value of --alpha.",
 )
 @click.option(
     "--metric",
-    type=Metric(),
+    type=options.Metric(),
     help="For icls: auto (default: labeled if the labelled rows have full column rank, else 0.2), "
     "labeled, all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
-@prior_options
-@format_options
+@options.prior_options
+@options.format_options
 @out_option
 def fit(
     data: Path,
@@ -115,7 +108,7 @@ def fit(
     if for_icls and method != "icls":
         option = next(iter(for_icls)).replace("_", "-")
         raise click.UsageError(f"--{option} requires --method icls.")
-    with plain_errors():
+    with options.plain_errors():
         tables = TrainingTables(
             *(data, target, id_column, unlabeled, features, drop, table_format), chosen=chosen
         )
@@ -125,7 +118,7 @@ def fit(
         if isinstance(prior, dict):  # names of classes become those of the table
             by_text = {str(name): name for name in rows.labels.dropna().unique()}
             for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
-        elif prior == CONFIDENCE and rows.n_chosen:
+        elif prior == options.CONFIDENCE and rows.n_chosen:
             for_icls["prior"] = _drawn_prior(rows, for_icls.get("prior_level", 0.95))
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
@@ -149,7 +142,7 @@ def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
     """Warn that a text such as "NA" is a class."""
     text = doubtful_label(labels.tolist())
     if text is not None:
-        warn(
+        options.warn(
             f"{text!r} in column {target!r} of {data} is treated as a class: pass --missing "
             f"{text!r} if it marks unknown labels."
         )
@@ -163,7 +156,7 @@ def _fit(classifier: Any, rows: TrainingRows) -> Any:
         warnings.simplefilter("always")
         model.fit(rows.X, rows.labels, **stored)
     for warning in caught:
-        warn(str(warning.message))
+        options.warn(str(warning.message))
         if issubclass(warning.category, UndeterminedModelWarning):
             click.echo("Here these are --method supervised and --metric 0.2.", err=True)
     return model

@@ -11,15 +11,9 @@ import pyarrow as pa
 from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import Floats
+from primum.cli import _predictions as predictions
 from primum.cli._options import TablePath, format_options, id_option, plain_errors
 from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
-from primum.cli._predictions import (
-    id_column_of,
-    predicted,
-    refuse_scores,
-    score_names,
-    table_predictions,
-)
 from primum.models.files import StoredModel, load_model
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 
@@ -64,13 +58,13 @@ def predict(
     refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     with plain_errors():
         stored = load_model(model)
-        refuse_scores(stored.estimator, score)
+        predictions.refuse_scores(stored.estimator, score)
     with plain_errors(), one_blas_thread(), showing_passes("predicting"):
         table = open_table(data, table_format)
         if stored.columns is None:
             parts = _number_predictions(stored, table, id_column, score)
         else:
-            parts = table_predictions(stored, table, table_format, id_column, score)
+            parts = predictions.table_predictions(stored, table, table_format, id_column, score)
         write_table(out, parts)
     click.echo(f"Predictions: {out}")
 
@@ -80,11 +74,13 @@ def _number_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield blocks of many rows: the id column, the predictions and the scores, if requested."""
     model = stored.estimator
-    ids = id_column_of(table, table.columns, asked, stored, score_names(model, score))
+    ids = predictions.id_column_of(
+        table, table.columns, asked, stored, predictions.score_names(model, score)
+    )
     waiting: list[Any] = []
     for part in table.parts(_features(model, table, ids), ids):
         rows = _named(model, part.X)
-        waiting.append(pa.table({**part.as_written, **predicted(model, rows, score)}))
+        waiting.append(pa.table({**part.as_written, **predictions.predicted(model, rows, score)}))
         if sum(map(len, waiting)) >= ROWS_PER_PART:
             yield columns_by_name(pa.concat_tables(waiting))
             waiting = []

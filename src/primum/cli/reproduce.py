@@ -18,16 +18,7 @@ from primum.comparison.store import ResultsError
 from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
 from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
-from primum.experiments.pages.reproduction import (
-    CURVES,
-    Run,
-    write_curves_report,
-    write_datasets_report,
-    write_illustrations,
-    write_peaking_report,
-    write_race_report,
-    write_table_report,
-)
+from primum.experiments.pages import reproduction
 from primum.experiments.pages.settling import write_settling_report
 from primum.experiments.paper import PLANS, Plan
 from primum.experiments.race import RACES
@@ -35,7 +26,11 @@ from primum.experiments.runner import beside, run_with_further
 from primum.experiments.settling import run_study, settling_study
 
 # Targets that are experiments, and the plan of each.
-PLAN_OF = {target: plan for plan in PLANS for target in (CURVES if plan == "curves" else (plan,))}
+PLAN_OF = {
+    target: plan
+    for plan in PLANS
+    for target in (reproduction.CURVES if plan == "curves" else (plan,))
+}
 PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
 SETTLING = "settling"
@@ -74,16 +69,16 @@ class Reproduction:
     def run_all(self, out: Path) -> None:
         """Reproduce the targets of the paper; those that share a plan share its folder, too."""
         for target in PAPER_TARGETS:
-            started = target in list(CURVES)[1:]
+            started = target in list(reproduction.CURVES)[1:]
             one = replace(self, resume=self.resume or started)
             one.run(target, out / PLAN_OF.get(target, target))
 
     def run(self, target: str, folder: Path) -> None:
         """Reproduce one target, and print what came out."""
         if target == "table1":
-            words = write_datasets_report(folder, self.datasets)
+            words = reproduction.write_datasets_report(folder, self.datasets)
         elif target == "illustrations":
-            words = write_illustrations(folder, self.seed)
+            words = reproduction.write_illustrations(folder, self.seed)
         elif target == SETTLING:
             study = settling_study(self.datasets, self.repeats, self.seed)
             results = run_study(study, folder, jobs=self.jobs, resume=self.resume)
@@ -97,14 +92,14 @@ class Reproduction:
         """Run an experiment, write its report, and return it in a few lines."""
         plan = {**PLANS, **RACES}[PLAN_OF[target]]
         lost = [name for name in self.missing if name in plan.datasets]
-        run = Run(folder, plan, self._results(target, folder, plan), lost)
+        run = reproduction.Run(folder, plan, self._results(target, folder, plan), lost)
         if target in RACES:
-            return write_race_report(run, target)
+            return reproduction.write_race_report(run, target)
         if target == "peaking":
-            return write_peaking_report(run)
+            return reproduction.write_peaking_report(run)
         if plan.curve:
-            return write_curves_report(run)
-        return write_table_report(run, target)
+            return reproduction.write_curves_report(run)
+        return reproduction.write_table_report(run, target)
 
     def _results(self, target: str, folder: Path, plan: Plan) -> DataFrame:
         """Run the experiment of a target, or continue it, and return its results."""

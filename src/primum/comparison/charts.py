@@ -13,15 +13,8 @@ from primum.comparison.plan import N_LABELED, N_UNLABELED
 from primum.comparison.records import CurvePoint
 from primum.comparison.settle import why_not
 from primum.comparison.words import show_change, unit_of, with_article
+from primum.judging import words
 from primum.judging.losses import ERROR, Measure
-from primum.judging.words import (
-    CANNOT_TELL,
-    HARM,
-    HELP,
-    NO_DIFFERENCE,
-    capitalised,
-    percent_of_level,
-)
 from primum.pages.charts import Interval, Series, interval_chart, line_chart
 from primum.pages.page import Cell, Chart, Table
 from primum.pages.pictures import line_styles
@@ -30,10 +23,10 @@ if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
 
 ANSWERS = {
-    HELP: "better",
-    NO_DIFFERENCE: "no practical difference",
-    HARM: "worse",
-    CANNOT_TELL: "cannot tell",
+    words.HELP: "better",
+    words.NO_DIFFERENCE: "no practical difference",
+    words.HARM: "worse",
+    words.CANNOT_TELL: "cannot tell",
 }
 AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled training rows"}
 
@@ -48,7 +41,7 @@ def changes_chart(result: "Comparison") -> Chart:
         low, high = verdict.interval
         values = (value * measure.scale for value in (low, verdict.change, high))
         items.append(Interval(name, verdict.answer, ANSWERS[verdict.answer], *values))
-    level = percent_of_level(verdicts[0][1].interval_level)
+    level = words.percent_of_level(verdicts[0][1].interval_level)
     described = "; ".join(
         f"{name}: {measure.show_range(*verdict.interval)}, {ANSWERS[verdict.answer]}"
         for name, verdict in verdicts
@@ -85,7 +78,7 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
     """Return the learning curves over an axis, for a page."""
     measure, label = result.loss.measure, AXES[axis]
     series = _series(result, axis)
-    what = f"{capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
+    what = f"{words.capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
     caption = (
         f"{what} on held-out rows against the {label.lower()}. Lines are means over the "
         "splits of one repeat; bands are one standard error on either side."
@@ -165,7 +158,7 @@ def _draw_changes(panel: Any, result: "Comparison") -> None:
     panel.axvline(0, color="#000000", linewidth=0.8)
     for row, verdict in enumerate(method.judged for method in compared):
         low, high = (value * measure.scale for value in verdict.interval)
-        colour = {HELP: "#009E73", HARM: "#D55E00"}.get(verdict.answer, "#0072B2")
+        colour = {words.HELP: "#009E73", words.HARM: "#D55E00"}.get(verdict.answer, "#0072B2")
         panel.plot([low, high], [row, row], color=colour, linewidth=2)
         panel.plot(verdict.change * measure.scale, row, "o", color=colour)
     panel.set_yticks(range(len(compared)), [method.name for method in compared])

@@ -17,16 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from primum._typing import Floats
-from primum.equations.coordinates import (
-    CORRECT_BELOW,
-    VALUE_ROUNDING,
-    Coordinates,
-    Factors,
-    determined,
-    of_all_columns,
-    rounding_of,
-    shortest,
-)
+from primum.equations import coordinates
 from primum.equations.moments import FAINT, refuse_faint
 from primum.rows import Block, Rows, joined_weights, refuse_non_finite, to_numpy
 
@@ -48,25 +39,25 @@ class RowSpacePath:
         weight, center, Z = _centred_rows(self.parts, self.fit_intercept)
         lengths, noise = _lengths_and_noise(Z, center, weight)
         _, values, Vt = np.linalg.svd(np.where(lengths > noise, Z, 0.0), full_matrices=False)
-        kept = values > rounding_of(*Z.shape) * values[0]
+        kept = values > coordinates.rounding_of(*Z.shape) * values[0]
         return weight, center, values[kept], Vt[kept]
 
-    def at(self, alpha: float) -> Coordinates:
+    def at(self, alpha: float) -> coordinates.Coordinates:
         """Return the coordinates for one ridge."""
         weight, center, values, Vt = self._factors
         ridge = weight * alpha
-        if ridge <= CORRECT_BELOW**2 * values.max(initial=0.0) ** 2:
+        if ridge <= coordinates.CORRECT_BELOW**2 * values.max(initial=0.0) ** 2:
             return row_space_coordinates(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
         scale = np.sqrt(values**2 + ridge)
         basis, inverse = Vt.T / scale, scale[:, None] * Vt
-        return Coordinates(
+        return coordinates.Coordinates(
             weight, center, self.fit_intercept, ridge, basis, inverse, solver="row_space"
         )
 
 
 def row_space_coordinates(
     parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
-) -> Coordinates:
+) -> coordinates.Coordinates:
     """Return the same as ``coordinates_of``, by a factorisation of the rows."""
     weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
@@ -80,18 +71,20 @@ def row_space_coordinates(
         factors = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
             _factor_scaled(Z, np.sqrt(lengths**2 + ridge), noise, ridge)
         )
-    factors = of_all_columns(_orthonormal(Z, factors, ridge), varying, len(center))
-    return Coordinates(weight, center, fit_intercept, ridge, *factors, solver="row_space")
+    factors = coordinates.of_all_columns(_orthonormal(Z, factors, ridge), varying, len(center))
+    return coordinates.Coordinates(
+        weight, center, fit_intercept, ridge, *factors, solver="row_space"
+    )
 
 
-def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> Factors:
+def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> coordinates.Factors:
     """Return the lengths of the centred columns, and the part of them that may be rounding."""
     lengths = np.linalg.norm(Z, axis=0)
     faint = lengths**2 < FAINT
     faint[faint] = (Z[:, faint] != 0).any(axis=0)
     refuse_faint(faint, bool((lengths**2 >= FAINT).any()))
     lengths[faint] = 0.0
-    return lengths, VALUE_ROUNDING * np.abs(center) * weight**0.5
+    return lengths, coordinates.VALUE_ROUNDING * np.abs(center) * weight**0.5
 
 
 def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:
@@ -122,7 +115,7 @@ def _dense(block: Block) -> Floats:
     return X
 
 
-def _orthonormal(Z: Floats, factors: Factors, ridge: float) -> Factors:
+def _orthonormal(Z: Floats, factors: coordinates.Factors, ridge: float) -> coordinates.Factors:
     """Return (basis, its inverse) corrected from the rows, so that ``T'A T`` is the identity."""
     basis, inverse = factors
     if basis.shape[1] == 0:
@@ -132,7 +125,9 @@ def _orthonormal(Z: Floats, factors: Factors, ridge: float) -> Factors:
     return solve_triangular(R, basis.T, trans="T").T, R @ inverse
 
 
-def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Factors | None:
+def _factor_gram(
+    Z: Floats, lengths: Floats, ridge: float, full_rank: int
+) -> coordinates.Factors | None:
     """Return (basis, its inverse) from the n x n matrix ZZ', or None if its rank is unclear."""
     squares, U = np.linalg.eigh(Z @ Z.T)
     rank = _clear_rank(squares, Z)
@@ -148,26 +143,28 @@ def _factor_gram(Z: Floats, lengths: Floats, ridge: float, full_rank: int) -> Fa
 
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
     """Return the number of large eigenvalues if all others are just rounding, else None."""
-    large = squares > CORRECT_BELOW * squares[-1]
-    doubtful = ~large & (squares > rounding_of(*Z.shape) * squares[-1])
+    large = squares > coordinates.CORRECT_BELOW * squares[-1]
+    doubtful = ~large & (squares > coordinates.rounding_of(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
 
 
-def _factor_scaled(Z: Floats, scale: Floats, noise: Floats, ridge: float) -> Factors:
+def _factor_scaled(Z: Floats, scale: Floats, noise: Floats, ridge: float) -> coordinates.Factors:
     """Return (basis, its inverse) from the singular values of columns scaled to unit length."""
     _, values, Vt = np.linalg.svd(Z / scale, full_matrices=False)
-    kept = determined(values, Vt.T, noise / scale, rounding_of(*Z.shape))
-    return shortest(Vt[kept].T, values[kept], scale, ridge)
+    kept = coordinates.determined(values, Vt.T, noise / scale, coordinates.rounding_of(*Z.shape))
+    return coordinates.shortest(Vt[kept].T, values[kept], scale, ridge)
 
 
-def _factor_truncated(Z: Floats, ridge: float, rcond: float, intercept: float) -> Factors:
+def _factor_truncated(
+    Z: Floats, ridge: float, rcond: float, intercept: float
+) -> coordinates.Factors:
     """Return (basis, its inverse) without directions that are weak in the units of the features.
 
     ``intercept`` is the eigenvalue of A that belongs to the intercept.
     """
     _, singular, Vt = np.linalg.svd(Z, full_matrices=False)
     values = np.sqrt(singular**2 + ridge)
-    kept = singular > rounding_of(*Z.shape) * singular.max(initial=0.0)
+    kept = singular > coordinates.rounding_of(*Z.shape) * singular.max(initial=0.0)
     kept &= values**2 > rcond * max(values.max(initial=0.0) ** 2, intercept)
     V, values = Vt[kept].T, values[kept]
     return V / values, (V * values).T

@@ -14,14 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from primum import methods
 from primum.equations import Linear, NormalEquations, equations_of
-from primum.methods import (
-    EMLeastSquaresClassifier,
-    HealyWestmacottClassifier,
-    ICLSClassifier,
-    LeastSquaresClassifier,
-    USMClassifier,
-)
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData
 from primum.rows import Rows
@@ -43,7 +37,7 @@ class PseudoInverse(LeastSquaresBase):
             parts, alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
         )
 
-    def _twin(self, alpha: float) -> LeastSquaresClassifier:
+    def _twin(self, alpha: float) -> methods.LeastSquaresClassifier:
         return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
 
     def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
@@ -51,7 +45,7 @@ class PseudoInverse(LeastSquaresBase):
         return super()._fit_twin(data, alpha, known if self.rcond is None else None)
 
 
-class PublishedLeastSquares(PseudoInverse, LeastSquaresClassifier):
+class PublishedLeastSquares(PseudoInverse, methods.LeastSquaresClassifier):
     """``LeastSquaresClassifier`` with a pseudo-inverse."""
 
     def __init__(
@@ -65,7 +59,7 @@ class PublishedLeastSquares(PseudoInverse, LeastSquaresClassifier):
         self.rcond = rcond
 
 
-class PublishedUSM(PseudoInverse, USMClassifier):
+class PublishedUSM(PseudoInverse, methods.USMClassifier):
     """``USMClassifier`` with a pseudo-inverse."""
 
     def __init__(self, *, rcond: float | None = PSEUDO_INVERSE) -> None:
@@ -73,7 +67,7 @@ class PublishedUSM(PseudoInverse, USMClassifier):
         self.rcond = rcond
 
 
-class PublishedEM(PseudoInverse, EMLeastSquaresClassifier):
+class PublishedEM(PseudoInverse, methods.EMLeastSquaresClassifier):
     """``EMLeastSquaresClassifier`` with a pseudo-inverse."""
 
     def __init__(self, labels: str = "soft", *, rcond: float | None = PSEUDO_INVERSE) -> None:
@@ -81,7 +75,7 @@ class PublishedEM(PseudoInverse, EMLeastSquaresClassifier):
         self.rcond = rcond
 
 
-class PublishedHealyWestmacott(PseudoInverse, HealyWestmacottClassifier):
+class PublishedHealyWestmacott(PseudoInverse, methods.HealyWestmacottClassifier):
     """``HealyWestmacottClassifier`` with a pseudo-inverse."""
 
     def __init__(self, *, rcond: float | None = PSEUDO_INVERSE, tol: float = 1e-10) -> None:
@@ -89,7 +83,7 @@ class PublishedHealyWestmacott(PseudoInverse, HealyWestmacottClassifier):
         self.rcond = rcond
 
 
-class PublishedICLS(PseudoInverse, ICLSClassifier):
+class PublishedICLS(PseudoInverse, methods.ICLSClassifier):
     """``ICLSClassifier`` with a pseudo-inverse, and with labels near 1/2 where there are ties.
 
     ``tie_break="half"`` takes, of all models with the least labelled loss, the one whose soft

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from primum._sklearn import count_rows, take_rows
 from primum._typing import AnyArray, Index
 from primum.judging.difference import holm
-from primum.methods.self_learning import stack_rows
+from primum.reading.data import stack_rows
 
 # More rows of each kind add little but time.
 MAX_ROWS = 1000

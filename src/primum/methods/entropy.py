@@ -39,14 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from primum._typing import Floats
-from primum.methods.base import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    copy_feature_names,
-    logistic_probabilities,
-    warn_short_of_tol,
-    with_parameters,
-)
+from primum.methods import base
 from primum.methods.svm.base import LinearMachine, MachineData
 
 # Factors of the supervised solution at which searches start; the first is that solution itself. At
@@ -199,7 +192,7 @@ def _polish(
 LARGEST_VALUE = 1e75
 
 
-@with_parameters
+@base.with_parameters
 class EntropyLogisticClassifier(LinearMachine):
     """Logistic regression that prefers certain predictions for unlabelled rows. Not safe.
 
@@ -278,7 +271,10 @@ class EntropyLogisticClassifier(LinearMachine):
     array([0, 1])
     """
 
-    _ranges: ClassVar[dict[str, list[Any]]] = {"unlabeled_weight": NOT_NEGATIVE, "tol": POSITIVE}
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "unlabeled_weight": base.NOT_NEGATIVE,
+        "tol": base.POSITIVE,
+    }
 
     unlabeled_weight: float = field(default=0.1, kw_only=False)
     alpha: float = 0.01
@@ -297,7 +293,7 @@ class EntropyLogisticClassifier(LinearMachine):
         self.converged_ = lowest.slope <= self.tol
         if not self.converged_:
             where = f"with a partial derivative of {self.gap_:.1e}, not within"
-            warn_short_of_tol(self, lowest.n_iter, where, stacklevel=3)
+            base.warn_short_of_tol(self, lowest.n_iter, where, stacklevel=3)
         self._remember(data.classes, lowest.W)
 
     def _fit_twin(self, data: MachineData) -> LogisticRegression:
@@ -315,7 +311,7 @@ class EntropyLogisticClassifier(LinearMachine):
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = given.labels.classes[given.labels.codes[given.known]]
             twin.fit(data.X[:L, :d], labels, sample_weight=weight)
-        copy_feature_names(self, twin)
+        base.copy_feature_names(self, twin)
         return twin
 
     def _problem(self, data: MachineData) -> EntropyProblem:
@@ -340,7 +336,7 @@ class EntropyLogisticClassifier(LinearMachine):
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        return logistic_probabilities(self.decision_function(X))
+        return base.logistic_probabilities(self.decision_function(X))
 
 
 def _refuse_large_values(data: MachineData) -> None:

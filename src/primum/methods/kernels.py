@@ -27,14 +27,7 @@ from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Index
 from primum.equations import kernel_ridge
 from primum.labellings import LabeledRows
-from primum.methods.base import (
-    NOT_NEGATIVE,
-    ClassPredictionMixin,
-    KnownLabelsScoreMixin,
-    fitting,
-    nearest_probabilities,
-    with_parameters,
-)
+from primum.methods import base
 from primum.reading.arrays import locating_bad_values, refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments, split_rows, stack_rows
 from primum.reading.labels import KnownLabels
@@ -63,8 +56,10 @@ class KernelRows:
         return replace(self, index=self.index[:n])
 
 
-@with_parameters
-class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+@base.with_parameters
+class KernelClassifier(
+    base.KnownLabelsScoreMixin, base.ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
     """Predictions from scores that are linear in kernel values, fitted to labels 0 and 1.
 
     As in the linear classifiers, two classes have one score, and ``decision_function`` is the score
@@ -80,7 +75,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
     _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
-        "gamma": [StrOptions({"scale"}), *NOT_NEGATIVE, None],
+        "gamma": [StrOptions({"scale"}), *base.NOT_NEGATIVE, None],
     }
 
     @property
@@ -89,7 +84,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
 
     def _fit_to(self, *arguments: Any, **partial: Any) -> Self:
         """Fit to the arguments of ``fit``."""
-        with fitting(self):
+        with base.fitting(self):
             self._fit_given(self._read(*arguments, **partial))
         return self
 
@@ -222,7 +217,7 @@ class KernelClassifier(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMi
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        return np.asarray(nearest_probabilities(self.decision_function(X)))
+        return np.asarray(base.nearest_probabilities(self.decision_function(X)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -318,7 +313,7 @@ def _variance(rows: Any, weight: Floats | None) -> float:
     return float((share @ rows.multiply(rows)).sum()) - mean**2
 
 
-@with_parameters
+@base.with_parameters
 class KernelLeastSquaresClassifier(KernelClassifier):
     """Supervised least-squares classifier with a kernel; unlabelled rows are ignored.
 

@@ -29,16 +29,8 @@ from primum.methods.base import (
     with_parameters,
 )
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
+from primum.reading import data
 from primum.reading.arrays import check_same_columns, refuse_masked
-from primum.reading.data import (
-    check_every_class_has_weight,
-    given_rows,
-    not_in_memory,
-    read_numpy_rows,
-    read_unlabeled,
-    read_weight,
-    stack_rows,
-)
 from primum.reading.labels import KnownLabels, read_labels, targets_of
 from primum.rows import is_outside
 
@@ -138,11 +130,11 @@ class SelfLearningClassifier(
         several = get_tags(self).classifier_tags.multi_class
         labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
         self._weight_options(sample_weight)
-        weight = read_weight(sample_weight, X)
-        check_every_class_has_weight(labels, weight)
+        weight = data.read_weight(sample_weight, X)
+        data.check_every_class_has_weight(labels, weight)
         if X_unlabeled is not None:
             more = self._read_more(X_unlabeled, X)
-            X, further = stack_rows([X, more]), np.arange(n, n + count_rows(more))
+            X, further = data.stack_rows([X, more]), np.arange(n, n + count_rows(more))
             labels = replace(labels, unlabeled=np.append(labels.unlabeled, further))
             weight = None if weight is None else np.append(weight, np.ones(len(further)))
         with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
@@ -196,7 +188,7 @@ class SelfLearningClassifier(
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Validate X as far as the base estimator does not do so itself."""
         if _refits_cheaply(self._kind):
-            return read_numpy_rows(self, X, reset=reset)
+            return data.read_numpy_rows(self, X, reset=reset)
         if not is_classifier(self._kind):
             raise ValueError(
                 f"The estimator of {type(self).__name__} must be a classifier, got "
@@ -210,11 +202,11 @@ class SelfLearningClassifier(
         )
 
     def _read_more(self, X_unlabeled: Any, X: Any) -> Any:
-        X_unlabeled = given_rows(X_unlabeled)
+        X_unlabeled = data.given_rows(X_unlabeled)
         if is_outside(X_unlabeled):
-            raise not_in_memory(self)
+            raise data.not_in_memory(self)
         if _refits_cheaply(self._kind):
-            return read_unlabeled(self, X_unlabeled, X)
+            return data.read_unlabeled(self, X_unlabeled, X)
         refuse_masked(X_unlabeled, "X_unlabeled")
         check_same_columns(self, X_unlabeled)
         return X_unlabeled if hasattr(X_unlabeled, "shape") else np.asarray(X_unlabeled)

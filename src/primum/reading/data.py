@@ -17,15 +17,7 @@ from primum._lazy import needed
 from primum._sklearn import check_parameters, check_sample_weight
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings import LabeledRows, LabelSet
-from primum.reading.arrays import (
-    ArrayBackend,
-    backend_of,
-    check_same_columns,
-    locating_bad_values,
-    on_this_machine,
-    refuse_masked,
-    refuse_other_library,
-)
+from primum.reading import arrays
 from primum.reading.labels import KnownLabels, check_labels, find_labels
 from primum.reading.partial_labels import read_label_bounds, read_possible, sets_of_masks
 from primum.reading.targets import KnownTargets, read_targets
@@ -100,7 +92,7 @@ class TrainingData(Generic[Known]):
     present: Index | None
     n_unlabeled: int
     n_more: int
-    home: ArrayBackend | None = None
+    home: arrays.ArrayBackend | None = None
     sets: LabelSet | None = None
 
     @property
@@ -141,7 +133,7 @@ class FitArguments(Generic[Known]):
     labels: Known
     weight: Floats | None
     more: Rows
-    home: ArrayBackend | None
+    home: arrays.ArrayBackend | None
     sets: LabelSet | None = None
 
     @property
@@ -182,7 +174,7 @@ def read_regression_arguments(
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
         common = getattr(estimator, "bounds", None)
-        targets = read_targets(y, n_rows, common, on_this_machine(target_bounds))
+        targets = read_targets(y, n_rows, common, arrays.on_this_machine(target_bounds))
         return targets, targets.sets
 
     given = _read_arguments(estimator, read, *arguments)
@@ -209,10 +201,10 @@ def _read_arguments(
     without a label.
     """
     check_parameters(estimator)
-    home = backend_of(X)
-    with locating_bad_values(X, "X"):
+    home = arrays.backend_of(X)
+    with arrays.locating_bad_values(X, "X"):
         X = validate_data(estimator, X, dtype=_dtypes(home), accept_sparse="csr")
-    labels, sets = read(on_this_machine(y), X.shape[0])
+    labels, sets = read(arrays.on_this_machine(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     return FitArguments(X, labels, weight, more, home, sets)
@@ -220,12 +212,12 @@ def _read_arguments(
 
 def read_numpy_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Validate the rows of a method that needs NumPy arrays or sparse matrices."""
-    refuse_other_library(estimator, backend_of(X))
-    with locating_bad_values(X, "X"):
+    arrays.refuse_other_library(estimator, arrays.backend_of(X))
+    with arrays.locating_bad_values(X, "X"):
         return validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
 
 
-def _dtypes(home: ArrayBackend | None) -> Any:
+def _dtypes(home: arrays.ArrayBackend | None) -> Any:
     return DTYPES if home is None else home.dtypes
 
 
@@ -235,12 +227,12 @@ def _read_labels(
     """Return the labels, and the label sets of the rows without one, given partial labels."""
     labels, sets = find_labels(y, n_rows), None
     if possible is not None:
-        labels, mask = read_possible(on_this_machine(possible), labels)
+        labels, mask = read_possible(arrays.on_this_machine(possible), labels)
         sets = sets_of_masks(mask[labels.unlabeled])
     several = getattr(estimator, "_several_classes", False)
     check_labels(labels, multi_class=several, method=type(estimator).__name__)
     if label_bounds is not None:
-        sets = read_label_bounds(on_this_machine(label_bounds), labels)
+        sets = read_label_bounds(arrays.on_this_machine(label_bounds), labels)
     return labels, sets
 
 
@@ -330,10 +322,10 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         return X[:0, :]
     if is_outside(X_unlabeled):
         raise not_in_memory(estimator)
-    home = backend_of(X)
-    _check_same_home(home, backend_of(X_unlabeled))
-    check_same_columns(estimator, X_unlabeled)
-    with locating_bad_values(X_unlabeled, "X_unlabeled"):
+    home = arrays.backend_of(X)
+    _check_same_home(home, arrays.backend_of(X_unlabeled))
+    arrays.check_same_columns(estimator, X_unlabeled)
+    with arrays.locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
             dtype=_dtypes(home),
@@ -342,11 +334,11 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
             estimator=estimator,
             ensure_min_samples=0,
         )
-    check_same_columns(estimator, rows)
+    arrays.check_same_columns(estimator, rows)
     return rows
 
 
-def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> None:
+def _check_same_home(home: arrays.ArrayBackend | None, other: arrays.ArrayBackend | None) -> None:
     """Raise an error if further rows are in another library or on another device than X."""
     if home is None and other is None:
         return
@@ -361,9 +353,9 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     """Validate sample_weight; None stays None."""
     if sample_weight is None:
         return None
-    refuse_masked(sample_weight, "sample_weight")
-    sample_weight = on_this_machine(sample_weight)
-    if backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
+    arrays.refuse_masked(sample_weight, "sample_weight")
+    sample_weight = arrays.on_this_machine(sample_weight)
+    if arrays.backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
         X = np.zeros((X.shape[0], 1))
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -15,15 +15,9 @@ from sklearn.utils.validation import validate_data
 from primum._sklearn import HasMethods, check_parameters, count_rows
 from primum._typing import Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin, with_parameters
+from primum.reading import data
 from primum.reading.arrays import check_same_columns, locating_bad_values
 from primum.reading.classifiers import Entry, read_entries
-from primum.reading.data import (
-    check_every_class_has_weight,
-    given_rows,
-    not_in_memory,
-    read_weight,
-    stack_rows,
-)
 from primum.reading.labels import KnownLabels, read_labels
 from primum.rows import is_outside
 
@@ -69,11 +63,11 @@ class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator)
         labels = read_labels(y, count_rows(X), multi_class=True)
         codes = np.full(count_rows(X), -1)
         codes[labels.labeled] = labels.codes
-        weight = read_weight(sample_weight, np.zeros((len(codes), 1)))
-        check_every_class_has_weight(labels, weight)
-        X_unlabeled = given_rows(X_unlabeled)
+        weight = data.read_weight(sample_weight, np.zeros((len(codes), 1)))
+        data.check_every_class_has_weight(labels, weight)
+        X_unlabeled = data.given_rows(X_unlabeled)
         if X_unlabeled is not None:
-            X = stack_rows([X, self._read_more(X_unlabeled)])
+            X = data.stack_rows([X, self._read_more(X_unlabeled)])
             n_more = count_rows(X) - len(codes)
             codes = np.concatenate([codes, np.full(n_more, -1)])
             weight = None if weight is None else np.concatenate([weight, np.ones(n_more)])
@@ -81,7 +75,7 @@ class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator)
 
     def _read_more(self, X_unlabeled: Any) -> Any:
         if is_outside(X_unlabeled):
-            raise not_in_memory(self)
+            raise data.not_in_memory(self)
         check_same_columns(self, X_unlabeled)
         return self._read_rows(X_unlabeled, reset=False)
 

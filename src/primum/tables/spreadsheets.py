@@ -7,20 +7,12 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from primum._lazy import install_advice, needed
-from primum.tables.files import (
-    FIRST_ROWS,
-    SPREADSHEETS,
-    Part,
-    TableFile,
-    TableFormat,
-    column_names,
-    find_header,
-)
+from primum.tables import files
 
 MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
 
 
-class Spreadsheet(TableFile):
+class Spreadsheet(files.TableFile):
     """The table in a sheet of a spreadsheet.
 
     Parameters
@@ -31,7 +23,7 @@ class Spreadsheet(TableFile):
         Which sheet and which row of it has the names, and the markers of missing cells.
     """
 
-    def __init__(self, path: Path, table_format: TableFormat) -> None:
+    def __init__(self, path: Path, table_format: files.TableFormat) -> None:
         self.path, self.format = path, table_format
         self._cells, sheets = _cells_of(path, table_format.sheet)
         self._sheet = table_format.sheet or sheets[0]
@@ -43,7 +35,7 @@ class Spreadsheet(TableFile):
                 f"{path} is empty: the first row must contain the column names"
                 f"{self._others_in_words}."
             )
-        self.columns, self.row_identifiers = column_names(path, _texts(table.iloc[0])), []
+        self.columns, self.row_identifiers = files.column_names(path, _texts(table.iloc[0])), []
         self._numbers = (table.index[1:] + 1).tolist()
         self._rows = table.iloc[1:].reset_index(drop=True).set_axis(self.columns, axis=1)
 
@@ -56,7 +48,7 @@ class Spreadsheet(TableFile):
         for number, row in zip(self._numbers, rows, strict=True):
             yield number, ["" if cell is None or cell != cell else cell for cell in row]
 
-    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[files.Part]:  # noqa: D102
         raise ValueError(
             "Spreadsheets are for --prepare of primum fit: save the numbers as CSV or Parquet."
         )
@@ -91,11 +83,11 @@ def _texts(header: pd.Series) -> list[str]:
 
 def _header_row(cells: pd.DataFrame) -> int:
     """Return the number of the row with the names, from 1."""
-    filled = cells.dropna(how="all").iloc[:FIRST_ROWS]
+    filled = cells.dropna(how="all").iloc[: files.FIRST_ROWS]
     if len(filled) == 0:
         return 1
     rows = filled.dropna(axis=1, how="all").to_numpy(dtype=object).tolist()
-    return int(filled.index[find_header(rows)]) + 1
+    return int(filled.index[files.find_header(rows)]) + 1
 
 
 def _cells_of(path: Path, sheet: str | None) -> tuple[pd.DataFrame, list[str]]:
@@ -107,7 +99,7 @@ def _cells_of(path: Path, sheet: str | None) -> tuple[pd.DataFrame, list[str]]:
             if sheet is None or sheet in sheets:
                 return pd.read_excel(book, sheet_name=sheet or 0, **as_they_are), sheets
     except ImportError as problem:
-        library = SPREADSHEETS[path.suffix.lower()]
+        library = files.SPREADSHEETS[path.suffix.lower()]
         advice = install_advice(f"Reading {path} needs", library, "save the table as CSV")
         raise ImportError(advice) from problem
     except Exception as problem:  # a damaged archive can fail in any way

@@ -17,21 +17,10 @@ from scipy.stats import binom
 from primum._files import write_file
 from primum._words import counted
 from primum.comparison.store import read_snapshot
+from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
 from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table
 from primum.experiments.pages.tables import dataset_title
-from primum.experiments.settling import (
-    AGAINST,
-    ARMS,
-    BEFORE,
-    BOTH,
-    DIFFERENT,
-    MODEL,
-    ORDER,
-    RANDOM,
-    UNCERTAIN,
-    UNMARKED,
-)
 from primum.judging.settling import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
 from primum.pages.page import Cell, Table, html_page, paragraph
@@ -55,11 +44,11 @@ VERDICTS = {
 }
 MODELS = {"baseline": "the baseline", "supervised": "the supervised stack"}
 ARM_NAMES = {
-    BEFORE: "none",
-    DIFFERENT: "rows where the models differ",
-    UNMARKED: "the same, not marked as chosen",
-    RANDOM: "random rows",
-    UNCERTAIN: "most uncertain rows",
+    settling.BEFORE: "none",
+    settling.DIFFERENT: "rows where the models differ",
+    settling.UNMARKED: "the same, not marked as chosen",
+    settling.RANDOM: "random rows",
+    settling.UNCERTAIN: "most uncertain rows",
 }
 # A group of orders is marked if so many wrong ones, or more, are less probable than this.
 SUSPICIOUS = 0.01
@@ -75,7 +64,7 @@ WIDTH, HEIGHT = 6.4, 3.8
 
 def questions_of(results: DataFrame) -> DataFrame:
     """Return the rows of single questions, with shares in points and the bins of the tables."""
-    rows = results[results["kind"] == ORDER]
+    rows = results[results["kind"] == settling.ORDER]
     share, points = (
         HUNDREDTHS * rows[name] / rows["n_unlabeled"] for name in ("n_different", "change")
     )
@@ -190,7 +179,7 @@ def verdicts_table(results: DataFrame, alpha: float) -> Table:
     """Return what labels settle, by question and by the verdict of cross-validation."""
     orders = questions_of(results)
     rows = []
-    for against in AGAINST:
+    for against in settling.AGAINST:
         for verdict, words in VERDICTS.items():
             part = orders[(orders["against"] == against) & (orders["verdict"] == verdict)]
             if len(part):
@@ -244,15 +233,15 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
 
     ``n_different`` is the least number of rows on which the models of a fit must differ.
     """
-    rows = results[(results["kind"] == MODEL) & (results["n_different"] >= n_different)]
+    rows = results[(results["kind"] == settling.MODEL) & (results["n_different"] >= n_different)]
     found = []
-    for arm in ARMS if len(rows) else ():
+    for arm in settling.ARMS if len(rows) else ():
         numbers: dict[str, Any] = {"arm": arm}
         for measure in ("error", "error_own"):
             table = HUNDREDTHS * rows.pivot(
                 index=["dataset", "repeat"], columns="arm", values=measure
             )
-            change = table[arm] - table[RANDOM]
+            change = table[arm] - table[settling.RANDOM]
             numbers |= {
                 "fits": len(table),
                 measure: table[arm].mean(),
@@ -271,7 +260,7 @@ def model_table(results: DataFrame, n_further: int) -> Table:
         for _, one in model_numbers(results, least).iterrows():
             cells = [f"{one[key]:.1f} ± {one[f'{key}_se']:.1f}" for key in ("error", "error_own")]
             keys = ("error_change", "error_own_change")
-            same = one["arm"] == RANDOM
+            same = one["arm"] == settling.RANDOM
             changes = ["" if same else f"{one[k]:+.2f} ± {one[f'{k}_se']:.2f}" for k in keys]
             names = (ARM_NAMES[one["arm"]], which, one["fits"])
             rows.append((*names, cells[0], changes[0], cells[1], changes[1]))
@@ -348,7 +337,7 @@ def sentences(results: DataFrame, alpha: float) -> Iterator[str]:
         f'{alpha:.0%} is claimed). {_of_cells(orders, alpha)} "Not worse" was wrong in '
         f"{numbers['not_worse_wrong']} orders."
     )
-    both = results[results["kind"] == BOTH]
+    both = results[results["kind"] == settling.BOTH]
     asked = both[both["needed"] > 0]
     yield (
         "Both questions together, at a shared level: "
@@ -410,18 +399,20 @@ def _of_cells(orders: DataFrame, alpha: float) -> str:
 
 def _on_models(results: DataFrame) -> Iterator[str]:
     """Describe what further labels do to the model."""
-    if not (results["kind"] == MODEL).any():
+    if not (results["kind"] == settling.MODEL).any():
         return
     table = model_numbers(results).set_index("arm")
     listed = ", ".join(
-        f"{ARM_NAMES[arm]} {table.loc[arm, 'error']:.1f}%" for arm in ARMS if arm != BEFORE
+        f"{ARM_NAMES[arm]} {table.loc[arm, 'error']:.1f}%"
+        for arm in settling.ARMS
+        if arm != settling.BEFORE
     )
-    change, se = table.loc[DIFFERENT, ["error_change", "error_change_se"]]
+    change, se = table.loc[settling.DIFFERENT, ["error_change", "error_change_se"]]
     yield (
         f"The model fitted again with further labels, {int(table['fits'].iloc[0])} fits, error on "
-        f"rows that nobody has labelled: {listed}; before {table.loc[BEFORE, 'error']:.1f}%. Rows "
-        f"where the models differ against random rows: {change:+.2f} points (standard error "
-        f"{se:.2f})."
+        f"rows that nobody has labelled: {listed}; before "
+        f"{table.loc[settling.BEFORE, 'error']:.1f}%. Rows where the models differ against random "
+        f"rows: {change:+.2f} points (standard error {se:.2f})."
     )
 
 
@@ -437,7 +428,7 @@ def write_settling_report(folder: Path, results: DataFrame, missing: Sequence[st
         "labels": labels_table(results, alpha),
         "datasets": datasets_table(results, alpha),
     }
-    if (results["kind"] == MODEL).any():
+    if (results["kind"] == settling.MODEL).any():
         tables["model"] = model_table(results, int(design["n_further"]))
     for name, table in tables.items():
         write_table(folder / "tables", table, f"settling-{name}")
@@ -475,7 +466,7 @@ def _sections(folder: Path, results: DataFrame, tables: Mapping[str, Table]) -> 
 def run_sentence(design: Mapping[str, Any], results: DataFrame) -> str:
     """Return a description of what was run."""
     orders = questions_of(results)
-    refits = results[results["kind"] == MODEL]
+    refits = results[results["kind"] == settling.MODEL]
     return (
         f"{orders['dataset'].nunique()} problems, {orders['repeat'].nunique()} random splits each "
         f"({refits['repeat'].nunique()} with further labels), {design['n_labeled']} labelled rows, "

@@ -22,16 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.methods.base import (
-    NOT_NEGATIVE,
-    ClassPredictionMixin,
-    KnownLabelsScoreMixin,
-    copy_feature_names,
-    documented_fit,
-    fitting,
-    logistic_probabilities,
-    with_parameters,
-)
+from primum.methods import base
 from primum.methods.gaussian.family import (
     GaussianCoordinates,
     GaussianFamily,
@@ -139,22 +130,22 @@ def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
     return GenerativeRows(np.vstack([labeled.X, unlabeled.X]), y, np.concatenate(weights), data)
 
 
-@with_parameters
+@base.with_parameters
 class GenerativeClassifier(
-    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator
+    base.KnownLabelsScoreMixin, base.ClassPredictionMixin, ClassifierMixin, BaseEstimator
 ):
     """Gaussian classes with one covariance, so that the decision function is linear."""
 
     _several_classes: ClassVar[bool] = True
-    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
 
     covariance: str = field(default="full", kw_only=False)
     prior: Any = None
     alpha: float = 0.0
 
-    @documented_fit(dense=True, in_memory=True)
+    @base.documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        with fitting(self):
+        with base.fitting(self):
             data = read_training_data(self, X, y, X_unlabeled, sample_weight)
             rows = _read_rows(self, data)
             with one_blas_thread():
@@ -201,7 +192,7 @@ class GenerativeClassifier(
     def _posterior(self, X: Floats) -> Floats:
         """Return the class probabilities of rows that have been validated."""
         scores = X @ self.coef_.T + self.intercept_
-        return logistic_probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
+        return base.logistic_probabilities(scores if len(self.classes_) > 2 else scores[:, 0])
 
     @property
     def _more_ridge(self) -> str:
@@ -268,7 +259,7 @@ class GenerativeClassifier(
         array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
-        return logistic_probabilities(self.decision_function(X))
+        return base.logistic_probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of the posterior probability of every class.
@@ -385,5 +376,5 @@ def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:
     """Return the supervised twin of a semi-supervised classifier."""
     twin = LDAClassifier(clf.covariance, prior=clf.prior, alpha=clf.alpha)
     twin._fit_rows(rows)
-    copy_feature_names(clf, twin)
+    base.copy_feature_names(clf, twin)
     return twin

@@ -11,15 +11,9 @@ eigendecomposition of K gives coordinates in which the fit to all rows is diagon
 
 from typing import Any, ClassVar, Self
 
+from primum import labellings
 from primum._typing import Floats
 from primum.equations import kernel_features
-from primum.labellings import (
-    Labelling,
-    LeastSquaresFamily,
-    kernel_family,
-    kernel_problem,
-    metric_of_rows,
-)
 from primum.methods.base import POSITIVE, unfitted_like, with_parameters
 from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
@@ -214,10 +208,10 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         model = self._fit_twin(data, rows.first(n_labeled), K[:n_labeled, :n_labeled].copy())
         parts = [(n_labeled, data.labeled.weight), (data.unlabeled.n_rows, data.unlabeled.weight)]
         features = kernel_features(K, joined_weights(parts), self.fit_intercept)
-        family = kernel_family(features, data.labeled.y, self.alpha)
+        family = labellings.kernel_family(features, data.labeled.y, self.alpha)
         twin = features.from_kernel(*model)
-        self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
-        problem = kernel_problem(
+        self.metric_ = labellings.metric_of_rows(self.metric, family.labeled, self.fit_intercept)
+        problem = labellings.kernel_problem(
             family,
             metric=self.metric_,
             alpha_labeled=self._alpha_labeled,
@@ -238,6 +232,10 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         return twin._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(
-        self, data: TrainingData, family: LeastSquaresFamily, q: Floats | Labelling, of_rows: Any
+        self,
+        data: TrainingData,
+        family: labellings.LeastSquaresFamily,
+        q: Floats | labellings.Labelling,
+        of_rows: Any,
     ) -> None:
         self._keep_labels(data, q)

@@ -16,19 +16,11 @@ from primum.methods.base import with_parameters
 from primum.methods.icls.base import WithPrior
 from primum.methods.icls.classifier import ICLSClassifier
 from primum.methods.icls.regressor import ICLSRegressor
-from primum.methods.least_squares.tuning import (
-    ALPHAS,
-    METRIC_GRID,
-    LeastSquaresClassifierCV,
-    LeastSquaresRegressorCV,
-    TunedClassifier,
-    TunedImplicit,
-    TunedRegressor,
-)
+from primum.methods.least_squares import tuning
 
 
 @with_parameters
-class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
+class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
@@ -132,8 +124,8 @@ class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
     True
     """
 
-    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
-    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alphas: Sequence[float] = field(default=tuning.ALPHAS, kw_only=False)
+    metrics: Sequence[str | float] = field(default=tuning.METRIC_GRID, kw_only=False)
     alpha_labeled: float | None = None
     prior: Any = None
     prior_level: float = 0.95
@@ -147,7 +139,7 @@ class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
     n_jobs: int | None = None
 
     _plain: ClassVar[type] = ICLSClassifier
-    _tuned_twin: ClassVar[type] = LeastSquaresClassifierCV
+    _tuned_twin: ClassVar[type] = tuning.LeastSquaresClassifierCV
 
     def fit(
         self,
@@ -211,7 +203,7 @@ class ICLSClassifierCV(WithPrior, TunedImplicit, TunedClassifier):
 
 
 @with_parameters
-class ICLSRegressorCV(TunedImplicit, TunedRegressor):
+class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
@@ -302,8 +294,8 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     ['alpha', 'metric']
     """
 
-    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
-    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alphas: Sequence[float] = field(default=tuning.ALPHAS, kw_only=False)
+    metrics: Sequence[str | float] = field(default=tuning.METRIC_GRID, kw_only=False)
     bounds: tuple[float, float] | None = None
     alpha_labeled: float | None = None
     cv: Any = None
@@ -316,7 +308,7 @@ class ICLSRegressorCV(TunedImplicit, TunedRegressor):
     n_jobs: int | None = None
 
     _plain: ClassVar[type] = ICLSRegressor
-    _tuned_twin: ClassVar[type] = LeastSquaresRegressorCV
+    _tuned_twin: ClassVar[type] = tuning.LeastSquaresRegressorCV
 
     def fit(
         self,

@@ -22,17 +22,7 @@ from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
 from primum.equations import Linear, NormalEquations, equations_of
 from primum.labellings import LabeledRows, LeastSquaresFamily
-from primum.methods.base import (
-    NOT_NEGATIVE,
-    ClassPredictionMixin,
-    KnownLabelsScoreMixin,
-    documented_fit,
-    fitting,
-    nearest_probabilities,
-    predicted_classes,
-    unfitted_like,
-    with_parameters,
-)
+from primum.methods import base
 from primum.reading.arrays import ArrayBackend, backend_of, refuse_masked
 from primum.reading.data import TrainingData, open_outside, read_arguments, split_rows
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
@@ -44,7 +34,7 @@ class LinearEstimator(BaseEstimator):
     alpha: float
     fit_intercept: bool
     n_jobs: int | None
-    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": NOT_NEGATIVE}
+    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
     # How the arguments of ``fit`` are read.
     _read: ClassVar[Any]
     # Fitted attributes that are stored on the device of the rows.
@@ -63,7 +53,7 @@ class LinearEstimator(BaseEstimator):
 
     def _fit_to(self, *arguments: Any, **sets: Any) -> Self:
         """Fit to the arguments of ``fit``, and move the result to the device of the rows."""
-        with fitting(self):
+        with base.fitting(self):
             data = split_rows(self._read(self, *arguments, **sets))
             with one_blas_thread(), using_threads(self.n_jobs):
                 self._fit_data(data)
@@ -131,7 +121,7 @@ class LinearEstimator(BaseEstimator):
 
 
 class LeastSquaresBase(
-    KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, LinearEstimator
+    base.KnownLabelsScoreMixin, base.ClassPredictionMixin, ClassifierMixin, LinearEstimator
 ):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
@@ -152,7 +142,7 @@ class LeastSquaresBase(
     coef_: Floats
     intercept_: Floats
 
-    @documented_fit()
+    @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
@@ -164,7 +154,7 @@ class LeastSquaresBase(
 
     def _twin(self, alpha: float) -> Any:
         """Return the supervised twin, which is not fitted."""
-        return unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
+        return base.unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: Floats | float) -> Self:
         """Keep the coefficients (d,) or (d, K) of the scores, and their intercept."""
@@ -221,7 +211,7 @@ class LeastSquaresBase(
             A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self)
-        label = partial(predicted_classes, classes=self.classes_)
+        label = partial(base.predicted_classes, classes=self.classes_)
         return self._of_scores(X, "predict", label, self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Any:
@@ -245,7 +235,9 @@ class LeastSquaresBase(
         """
         check_is_fitted(self)
         n_classes = len(self.classes_)
-        return self._of_scores(X, "predict_proba", nearest_probabilities, np.float64, n_classes)
+        return self._of_scores(
+            X, "predict_proba", base.nearest_probabilities, np.float64, n_classes
+        )
 
     def _of_scores(
         self, X: Any, method: str, function: Callable[[Any], Any], dtype: Any, n_values: Any = None
@@ -261,7 +253,7 @@ class LeastSquaresBase(
         return (coef.T, intercept) if len(self.classes_) > 2 else (coef[0, :], intercept[0])
 
 
-@with_parameters
+@base.with_parameters
 class SupervisedLeastSquares(LinearEstimator):
     """Least squares on labelled rows, with a ridge on the mean loss."""
 

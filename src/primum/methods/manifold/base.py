@@ -25,13 +25,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
 
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import (
-    KnownLabelsScoreMixin,
-    copy_feature_names,
-    documented_fit,
-    fitting,
-    with_parameters,
-)
+from primum.methods import base
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
 from primum.reading.arrays import refuse_other_library
@@ -115,7 +109,7 @@ MAX_ROWS = 10_000
 MAX_KERNEL_VALUES = 2**23
 
 
-@with_parameters
+@base.with_parameters
 class KernelOnGraph(BaseEstimator):
     """A kernel deformed by the neighbour graph of all training rows, labelled or not."""
 
@@ -261,18 +255,18 @@ def distinct_rows(X: Any) -> tuple[Any, Index]:
     return X[first], position
 
 
-class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
+class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
     """A classifier in the deformed kernel, with a twin in the kernel as it is."""
 
     _several_classes: ClassVar[bool] = True
     # The parameter whose value 0 leaves the graph out.
     _weight_of_graph: ClassVar[str]
 
-    @documented_fit(
+    @base.documented_fit(
         in_memory=True, weights="Equal rows are one vertex of the graph, whatever their weights."
     )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        with fitting(self):
+        with base.fitting(self):
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             self._fit_given(given)
             self.supervised_ = self._fit_twin(given)
@@ -291,7 +285,7 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
             return copy(self)
         twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
         twin.n_features_in_ = self.n_features_in_
-        copy_feature_names(self, twin)
+        base.copy_feature_names(self, twin)
         return twin._fit_given(given)
 
     @property
@@ -304,7 +298,7 @@ class ManifoldMachine(KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
         """Fit to validated data in the deformed kernel of its rows."""
 
 
-@with_parameters
+@base.with_parameters
 class LaplacianMachine(ManifoldMachine):
     """A machine with a loss of its own, and penalties on the norm and on the graph."""
 

@@ -31,13 +31,7 @@ from sklearn.utils import Tags
 from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
-from primum.methods.base import (
-    ClassPredictionMixin,
-    KnownLabelsScoreMixin,
-    documented_fit,
-    fitting,
-    with_parameters,
-)
+from primum.methods import base
 from primum.methods.svm.newton import HingeCosts, Machine, machine_at, minimize, newton_system
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, in_memory, read_arguments
@@ -126,8 +120,10 @@ def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
     return X
 
 
-@with_parameters
-class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin, BaseEstimator):
+@base.with_parameters
+class LinearMachine(
+    base.KnownLabelsScoreMixin, base.ClassPredictionMixin, ClassifierMixin, BaseEstimator
+):
     """The common base of the linear SVMs and of entropy-regularised logistic regression."""
 
     alpha: float = field(default=1.0, kw_only=False)
@@ -137,12 +133,12 @@ class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin
     _several_classes: ClassVar[bool] = True
     _uses_unlabeled: ClassVar[bool] = True
 
-    @documented_fit(
+    @base.documented_fit(
         in_memory=True,
         weights="Class fractions of transductive SVMs count rows regardless of their weight.",
     )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        with fitting(self, warm_start=self.warm_start):
+        with base.fitting(self, warm_start=self.warm_start):
             data = read_machine_data(self, X, y, X_unlabeled, sample_weight)
             with one_blas_thread():
                 self._fit_data(data)
@@ -180,7 +176,7 @@ class LinearMachine(KnownLabelsScoreMixin, ClassPredictionMixin, ClassifierMixin
         return tags
 
 
-@with_parameters
+@base.with_parameters
 class TransductiveMachine(LinearMachine):
     """A linear SVM that also learns from unlabelled rows."""
 
@@ -208,7 +204,7 @@ class TransductiveMachine(LinearMachine):
         return np.append(of_X, shares[len(present) :])
 
 
-@with_parameters
+@base.with_parameters
 class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
 

@@ -10,15 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.methods.base import copy_feature_names
+from primum.methods.svm import newton
 from primum.methods.svm.base import L2SVMClassifier, MachineData
-from primum.methods.svm.newton import (
-    Balance,
-    HingeCosts,
-    Machine,
-    NewtonSystem,
-    minimize,
-    newton_system,
-)
 from primum.reading.shares import class_shares
 
 
@@ -41,10 +34,10 @@ class TransductiveSearch:
     ``unfinished`` describes every part of the search that ended early.
     """
 
-    system: NewtonSystem
+    system: newton.NewtonSystem
     y: Floats
     cost: Floats
-    machine: Machine
+    machine: newton.Machine
     share: float
     history: list[Step]
     tol: float
@@ -62,10 +55,13 @@ class TransductiveSearch:
         return self.cost[len(self.y) :]
 
     def refit(
-        self, costs: HingeCosts, balance: Balance | None = None, tol: float | None = None
+        self,
+        costs: newton.HingeCosts,
+        balance: newton.Balance | None = None,
+        tol: float | None = None,
     ) -> None:
         """Move to the minimum for given costs, to the tolerance of the search unless given."""
-        self.machine = minimize(
+        self.machine = newton.minimize(
             self.system,
             costs,
             self.machine,
@@ -88,14 +84,14 @@ class TransductiveSearch:
         """Move to the minimum for given labels of the unlabelled rows, and record it."""
         cost = self.cost.copy()
         cost[len(self.y) :] *= unlabeled_weight
-        self.refit(HingeCosts(np.concatenate([self.y, labels]), cost))
+        self.refit(newton.HingeCosts(np.concatenate([self.y, labels]), cost))
         self.history.append(Step(unlabeled_weight, self.machine.objective, n_switches))
 
-    def two_sided(self, plus: Floats, minus: Floats) -> HingeCosts:
+    def two_sided(self, plus: Floats, minus: Floats) -> newton.HingeCosts:
         """Return the costs if unlabelled rows count on both sides."""
         L, ones = len(self.y), np.ones(len(plus))
         sign = np.concatenate([self.y, ones, -ones])
-        return HingeCosts(sign, np.concatenate([self.cost[:L], plus, minus]), len(plus))
+        return newton.HingeCosts(sign, np.concatenate([self.cost[:L], plus, minus]), len(plus))
 
 
 def _share(prior: Any, data: MachineData) -> float:
@@ -144,6 +140,9 @@ def start_search(clf: Any, data: MachineData) -> tuple[TransductiveSearch, L2SVM
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
     share = _share(clf.prior, data)
     groups = [slice(0, L), slice(L, len(cost))]
-    system, w = newton_system(data.X, twin._ridge(data.X.shape[1]), groups), twin._weights()[0]
-    start = Machine(w, system.X @ w, twin.objective_)
+    system, w = (
+        newton.newton_system(data.X, twin._ridge(data.X.shape[1]), groups),
+        twin._weights()[0],
+    )
+    start = newton.Machine(w, system.X @ w, twin.objective_)
     return TransductiveSearch(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin

@@ -25,16 +25,8 @@ from scipy import sparse
 
 from primum._typing import Floats
 from primum.methods.base import POSITIVE, with_parameters
+from primum.methods.svm import newton
 from primum.methods.svm.base import MachineData, TransductiveMachine
-from primum.methods.svm.newton import (
-    Conjugate,
-    HingeCosts,
-    Machine,
-    NewtonSystem,
-    Primal,
-    machine_at,
-    minimize,
-)
 from primum.methods.svm.search import balanced_labels, start_search
 
 # The least weight of a labelling, so that its penalty alpha / mu stays finite; rounds of
@@ -179,7 +171,7 @@ class _Mixture:
         self.X, self.cost, self.alpha, self.tol, self.unfinished = X, cost, alpha, tol, unfinished
         self.labels: list[Floats] = []
         self.shares = np.zeros(0)
-        self.machine = Machine(np.zeros(0), np.zeros(0), np.inf)
+        self.machine = newton.Machine(np.zeros(0), np.zeros(0), np.inf)
 
     def add(self, labels: Floats) -> bool:
         """Add a labelling and refit the mixture; undo this and return False if it does not help."""
@@ -189,31 +181,35 @@ class _Mixture:
         self.shares = np.append(self.shares * T / (T + 1), 1 / (T + 1))
         system = self._system()
         self.solver = system.name
-        self.machine = machine_at(system, np.append(self.machine.w, np.zeros(self.X.shape[1])))
+        self.machine = newton.machine_at(
+            system, np.append(self.machine.w, np.zeros(self.X.shape[1]))
+        )
         self._mix(system)
         helps = self.machine.objective <= before[2].objective
         if not helps:
             self.labels, self.shares, self.machine = before
         return helps
 
-    def _system(self) -> NewtonSystem:
+    def _system(self) -> newton.NewtonSystem:
         X: Any = self.X
         if sparse.issparse(X):
             signs: list[Any] = [sparse.diags_array(labels) for labels in self.labels]
             copies = [sign @ X for sign in signs]
-            return Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
+            return newton.Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
         Z = np.hstack([labels[:, None] * self.X for labels in self.labels])
-        return Primal(Z, self._ridge(), [slice(0, len(Z))])
+        return newton.Primal(Z, self._ridge(), [slice(0, len(Z))])
 
     def _ridge(self) -> Floats:
         return np.repeat(self.alpha / self.shares, self.X.shape[1])
 
-    def _mix(self, system: NewtonSystem) -> None:
+    def _mix(self, system: newton.NewtonSystem) -> None:
         """Alternate between fitting and reweighting, until no weight can gain."""
-        costs = HingeCosts(np.ones(len(self.cost)), self.cost)
+        costs = newton.HingeCosts(np.ones(len(self.cost)), self.cost)
         for _ in range(MOST_ROUNDS):
             system.ridge = self._ridge()
-            self.machine = minimize(system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS)
+            self.machine = newton.minimize(
+                system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS
+            )
             if not self.machine.converged:
                 self.unfinished.add(
                     f"stopped a refit after {MOST_STEPS} Newton steps; scale the features or raise "
