@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from primum.judging.settling import (
+from primum.judging.error_bounds import (
     BASELINE,
     BLANK,
     CHALLENGER,

@@ -13,7 +13,7 @@ from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifie
 from primum.comparison.page import answer_part
 from primum.comparison.settle import TWO_QUESTIONS
 from primum.comparison.words import BEFORE_LABELS, REFITTED
-from primum.judging.settled import Settled
+from primum.judging.settled_pair import SettledPair
 from primum.judging.settlement import Settlement
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -152,7 +152,7 @@ def test_labels_add_up_and_lead_the_report(capsys):
     )
     assert result.settlement.labels.keys() == set(range(12))
     assert isinstance(result.settlement, Settlement)
-    assert isinstance(found.pairs[0], Settled)
+    assert isinstance(found.pairs[0], SettledPair)
     assert (found.answer, found.low, found.high) == (
         found.pairs[0].answer, found.pairs[0].low, found.pairs[0].high,
     )  # fmt: skip

@@ -28,7 +28,7 @@ from primum.experiments.settling import (
     sign_test,
     true_answer,
 )
-from primum.judging.settling import BASELINE, CHALLENGER, NEITHER, Pair, settle
+from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, Pair, settle
 
 SMALL = Design(
     n_labeled=25, most_unlabeled=150, n_orders=4, n_further=10, candidates=("spreading",)

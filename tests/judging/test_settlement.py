@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from primum.judging.error_bounds import Pair, settle
 from primum.judging.settlement import Settlement
-from primum.judging.settling import Pair, settle
 
 SAFE, BASE, TWIN = "the safe stack", "the baseline", "the supervised stack"
 CLASSES = ("no", "yes")

@@ -47,7 +47,7 @@ from primum.comparison.result import ComparisonResult
 from primum.comparison.run import run_comparison
 from primum.comparison.settle import (
     Models,
-    Settling,
+    SettledComparison,
     ask,
     fit_with_labels,
     rows_to_label,
@@ -119,7 +119,7 @@ class Comparison(ComparisonResult):
         The questions that labels of some unlabelled rows can settle, those rows, and the labels so
         far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
         are no unlabelled rows, or if the baselines cannot be averaged into one model.
-    settled : Settling or None
+    settled : SettledComparison or None
         What is settled so far, which may be much before the first label.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
@@ -293,7 +293,9 @@ class Comparison(ComparisonResult):
         """
         return rows_to_label(self, self._asked(), n, show_predictions, self._asked_models)
 
-    def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settling:
+    def settle(
+        self, labels: Any, *, correct: bool = False, verbose: bool = True
+    ) -> SettledComparison:
         """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
 
         Labels accumulate over calls. You may read the answer after each one, and stop at any time.
@@ -311,7 +313,7 @@ class Comparison(ComparisonResult):
 
         Returns
         -------
-        Settling
+        SettledComparison
             With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
             ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
         """
@@ -324,7 +326,7 @@ class Comparison(ComparisonResult):
         return settling
 
     @property
-    def settled(self) -> Settling | None:
+    def settled(self) -> SettledComparison | None:
         """What is settled so far; None if labels cannot settle this comparison."""
         asked = self.settlement
         return None if asked is None else settling_of(self, asked)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from primum.comparison.page import answer_part
-from primum.comparison.settle import Settling, duels_of, settled_by, settling_of
+from primum.comparison.settle import SettledComparison, duels_of, settled_by, settling_of
 from primum.comparison.settled_page import settlement_part
 from primum.comparison.words import (
     BASELINE,
@@ -74,16 +74,16 @@ class Course:
         names = [BASELINE, self.recommended, *filter(None, self.challengers)]
         return list(dict.fromkeys(names))
 
-    def settling(self, settlement: Settlement) -> Settling:
+    def settling(self, settlement: Settlement) -> SettledComparison:
         """Return what the labels of a settlement mean."""
         return settled_by(settlement, self.recommended, self.challengers, self.cross_validated)
 
-    def headline_of(self, settling: Settling) -> Headline:
+    def headline_of(self, settling: SettledComparison) -> Headline:
         """Return the headline of the comparison after some labels."""
         words = self.labelling.in_place(settling.in_headline())
         return headline_after_labels(self.headline, words, self.failure)
 
-    def parts(self, settling: Settling) -> list[Part]:
+    def parts(self, settling: SettledComparison) -> list[Part]:
         """Return the parts of the report that labels change."""
         head = self.headline_of(settling)
         return [answer_part(head), settlement_part(settling, self.recommended)]

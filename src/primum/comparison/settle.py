@@ -2,7 +2,7 @@
 
 The cross-validated verdict is about learning methods on rows not seen. A settlement is about fitted
 models on the unlabelled rows at hand: the two can differ in errors only where they predict
-different classes, which is known without a label (`primum.judging.settling`). The questions are
+different classes, which is known without a label (`primum.judging.error_bounds`). The questions are
 
 * of a method that judges itself, such as the safe stack: against the baseline of the comparison,
   and against its own supervised stack;
@@ -31,10 +31,10 @@ from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, Sett
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
 from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
+from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
-from primum.judging.settled import Settled
+from primum.judging.settled_pair import SettledPair
 from primum.judging.settlement import SAME, Settlement
-from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
 from primum.tables.cells import names_of
 from primum.tables.chosen import CHOSEN
@@ -400,7 +400,7 @@ def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str,
 
 
 @dataclass(frozen=True)
-class Settling:
+class SettledComparison:
     """What labels have settled in a comparison; what ``Comparison.settle`` returns.
 
     Attributes
@@ -411,7 +411,7 @@ class Settling:
         Name of the model to use on the unlabelled rows.
     cross_validated : str
         The answer of cross-validation to the first question.
-    pairs : tuple of Settled
+    pairs : tuple of SettledPair
         What is known of every pair of models; the first leads.
     answer, low, high, n_labels, expected_more
         Those of the first pair.
@@ -425,7 +425,7 @@ class Settling:
     cross_validated: str
 
     @property
-    def pairs(self) -> tuple[Settled, ...]:
+    def pairs(self) -> tuple[SettledPair, ...]:
         """What is known of every pair of models."""
         return tuple(self.settlement.answers())
 
@@ -532,7 +532,7 @@ class Settling:
         }
 
 
-def settling_of(result: "Comparison", settlement: Settlement) -> Settling:
+def settling_of(result: "Comparison", settlement: Settlement) -> SettledComparison:
     """Return what the labels of a settlement mean for a comparison.
 
     Parameters
@@ -544,7 +544,7 @@ def settling_of(result: "Comparison", settlement: Settlement) -> Settling:
 
     Returns
     -------
-    Settling
+    SettledComparison
         The answers, and what to use.
     """
     duels = duels_of(result)
@@ -558,7 +558,7 @@ def settled_by(
     recommended: str,
     challengers: Sequence[str | None],
     cross_validated: str,
-) -> Settling:
+) -> SettledComparison:
     """Return what the labels of a settlement mean, given what cross-validation found.
 
     Parameters
@@ -574,15 +574,15 @@ def settled_by(
 
     Returns
     -------
-    Settling
+    SettledComparison
         The answers, and what to use.
     """
     pairs = zip(challengers, settlement.answers(), strict=True)
     answers = [(name, found) for name, found in pairs if name is not None]
-    return Settling(settlement, _deployed(recommended, answers), cross_validated)
+    return SettledComparison(settlement, _deployed(recommended, answers), cross_validated)
 
 
-def _deployed(recommended: str, answers: Sequence[tuple[str, Settled]]) -> str:
+def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:
     """Return the model to use on the unlabelled rows.
 
     It is the one for which most is settled. What cross-validation recommends is used unless it is

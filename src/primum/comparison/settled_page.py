@@ -6,9 +6,9 @@ It needs the settlement alone, not the comparison, so that ``primum settle`` can
 from collections.abc import Sequence
 
 from primum._words import counted
-from primum.comparison.settle import Settling, in_words
-from primum.judging.settled import Settled, compared
-from primum.judging.settling import NOT_BETTER, NOT_WORSE, OPEN
+from primum.comparison.settle import SettledComparison, in_words
+from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
+from primum.judging.settled_pair import SettledPair, compared
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, capitalised, percent_of_level
 from primum.pages.charts import bounds_chart
 from primum.pages.page import Block, Cell, Chart, Part, Table, Text
@@ -27,12 +27,12 @@ ANSWERS = {
 MAX_STEPS = 60
 
 
-def settlement_part(settling: Settling, recommended: str) -> Part:
+def settlement_part(settling: SettledComparison, recommended: str) -> Part:
     """Return what labels have settled, or can settle, as part of a report.
 
     Parameters
     ----------
-    settling : Settling
+    settling : SettledComparison
         What is settled so far.
     recommended : str
         The model that cross-validation recommends.
@@ -56,7 +56,7 @@ def settlement_part(settling: Settling, recommended: str) -> Part:
     return Part(PART, [*blocks, *map(settlement_chart, drawn)])
 
 
-def _questions(pairs: Sequence[Settled]) -> Table:
+def _questions(pairs: Sequence[SettledPair]) -> Table:
     rows = [
         (
             f"{capitalised(found.challenger)} against {found.baseline}",
@@ -79,12 +79,12 @@ def _questions(pairs: Sequence[Settled]) -> Table:
     return Table.of(caption, header, rows)
 
 
-def settlement_chart(found: Settled) -> Chart:
+def settlement_chart(found: SettledPair) -> Chart:
     """Return the bounds of the change in errors after every label, and the margin.
 
     Parameters
     ----------
-    found : Settled
+    found : SettledPair
         A question of which some rows are labelled.
 
     Returns

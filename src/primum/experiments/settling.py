@@ -12,8 +12,8 @@ Every order is one random permutation of all U rows. The rows of D within it are
 D, so one permutation answers two questions:
 
 * chosen rows: the first n rows of D are labelled. The number of labels needed is the least n at
-  which ``judging.settling`` gives an answer, and there the labelling stops. The answer is wrong if
-  the truth is another one;
+  which ``judging.error_bounds`` gives an answer, and there the labelling stops. The answer is wrong
+  if the truth is another one;
 * random rows: the first n of all rows are labelled. Where the models agree a label says nothing
   about their difference, so all that n random labels can say is said by those of them that are in
   D. The n-th row of D is the one at which the same bounds have the same answer: the fairest
@@ -49,7 +49,7 @@ from primum.experiments.datasets.loading import Dataset
 from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
-from primum.judging.settling import (
+from primum.judging.error_bounds import (
     BASELINE,
     CHALLENGER,
     NEITHER,

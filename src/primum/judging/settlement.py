@@ -3,7 +3,7 @@
 A settlement asks one or several questions, each about two fitted models. Its rows are those on
 which the models of some question predict different classes, in one random order, from the top. A
 random order of all is also a random order of the rows of every question. So each is bounded by its
-own rows as `primum.judging.settling` describes, with its share of the probability of error.
+own rows as `primum.judging.error_bounds` describes, with its share of the probability of error.
 
 Questions whose models differ on so few rows that it makes no practical difference have an answer
 without any label, and ask for no row. The order, the models and the questions are fixed before the
@@ -22,15 +22,7 @@ import numpy as np
 from primum._typing import Index, Mask
 from primum._words import counted, listed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
-from primum.judging.named_labels import (
-    CANNOT_SAY,
-    Known,
-    RowNames,
-    contradictions,
-    read_labels,
-)
-from primum.judging.settled import Settled, about
-from primum.judging.settling import (
+from primum.judging.error_bounds import (
     BASELINE,
     BLANK,
     CHALLENGER,
@@ -44,6 +36,14 @@ from primum.judging.settling import (
     settle,
     shared_level,
 )
+from primum.judging.named_labels import (
+    CANNOT_SAY,
+    Known,
+    RowNames,
+    contradictions,
+    read_labels,
+)
+from primum.judging.settled_pair import SettledPair, about
 
 # The version of the JSON form.
 FORMAT = 1
@@ -102,7 +102,7 @@ class Question:
             every[place] = UNDECIDED if code == CANNOT_SAY else right.get(code, NEITHER)
         return every[self.differs]
 
-    def answer(self, labels: Mapping[int, int], level: float) -> Settled:
+    def answer(self, labels: Mapping[int, int], level: float) -> SettledPair:
         """Return what labels settle.
 
         Parameters
@@ -114,7 +114,7 @@ class Question:
 
         Returns
         -------
-        Settled
+        SettledPair
             The bounds, the answer and its words.
         """
         outcomes = self.outcomes(labels)
@@ -122,7 +122,7 @@ class Question:
         known = np.bincount(outcomes, minlength=BLANK + 1)
         wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
         more = self._expected(outcomes, bounds)
-        return Settled(
+        return SettledPair(
             *(self.challenger, self.baseline, bounds.n_labels),
             *((more.low, more.high), (more.not_worse_low, more.not_worse_high)),
             errors_so_far=(int(wrong[0]), int(wrong[1])),
@@ -347,21 +347,21 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """Return the settlement without its labels."""
         return replace(self, labels={}, notes=())
 
-    def answers(self) -> list[Settled]:
+    def answers(self) -> list[SettledPair]:
         """Return what is settled, for every question."""
         return list(self._answers)
 
     @cached_property
-    def _answers(self) -> tuple[Settled, ...]:
+    def _answers(self) -> tuple[SettledPair, ...]:
         return tuple(question.answer(self.labels, self.level) for question in self.questions)
 
     @property
-    def leading(self) -> Settled:
+    def leading(self) -> SettledPair:
         """The answer to the first question."""
         return self._answers[0]
 
     @property
-    def pairs(self) -> tuple[Settled, ...]:
+    def pairs(self) -> tuple[SettledPair, ...]:
         """The answers to all questions."""
         return self._answers
 

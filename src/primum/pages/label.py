@@ -5,7 +5,7 @@ comparison asks for, in their stored random order, and for every pair of models 
 on each row. Predictions are never shown, for they would influence the labeller; neither are the
 bounds, unless the labeller asks for them, before the question is settled: whoever sees them move
 with a label learns what the models had predicted. ``settle.js`` computes the bounds of
-`primum.judging.settling`, ``label.js`` is the page's behaviour.
+`primum.judging.error_bounds`, ``label.js`` is the page's behaviour.
 
 Answers are kept in the storage of the browser, and downloaded as the sheet with its target filled
 in, as Python's ``csv`` module writes it.

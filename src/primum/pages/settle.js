@@ -1,4 +1,4 @@
-// The bounds of primum.judging.settling, for one pair of models and one label at a time.
+// The bounds of primum.judging.error_bounds, for one pair of models and one label at a time.
 //
 // Of the N rows on which the two differ, the challenger is right on T, the baseline on F and neither
 // on R, which is 0 with two outcomes. After n labels with the counts (t, f, r) a state (T, F, R)

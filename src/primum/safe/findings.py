@@ -23,7 +23,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Measure, measure_of, name_of
-from primum.judging.settled import HOW_TO_LABEL, Settled, certain
+from primum.judging.settled_pair import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -173,7 +173,7 @@ def in_words(
     brier: Verdict | None,
     scoring: Any,
     notes: Sequence[str],
-    settled: Settled | None = None,
+    settled: SettledPair | None = None,
 ) -> str:
     """Return the verdicts and the notes as one text, led by what is certain."""
     parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
@@ -184,7 +184,7 @@ def in_words(
     return " ".join([*parts, *notes])
 
 
-def _on_these_rows(baseline: Verdict, settled: Settled) -> list[str]:
+def _on_these_rows(baseline: Verdict, settled: SettledPair) -> list[str]:
     """Return what is certain, the verdict on rows not seen, and what would settle it here."""
     if not settled.pair.needs_labels:
         share = percent(settled.pair.margin)

@@ -21,7 +21,7 @@ from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
 from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table
 from primum.experiments.pages.tables import dataset_title
-from primum.judging.settling import OPEN
+from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
 from primum.pages.page import Cell, Table, html_page, paragraph
 from primum.pages.pictures import COLORS, new_figure

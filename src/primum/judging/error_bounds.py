@@ -243,7 +243,7 @@ def shared_level(
 
     Examples
     --------
-    >>> from primum.judging.settling import shared_level
+    >>> from primum.judging.error_bounds import shared_level
     >>> shared_level(0.9, 1000, [150, 10, 40])
     [0.05, 0.0, 0.05]
     """
@@ -273,7 +273,7 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
 
     Examples
     --------
-    >>> from primum.judging.settling import BASELINE, CHALLENGER, Pair, settle
+    >>> from primum.judging.error_bounds import BASELINE, CHALLENGER, Pair, settle
     >>> pair = Pair(n_rows=1000, n_different=100, two_outcomes=True, alpha=0.05)
     >>> found = settle(pair, [CHALLENGER] * 12 + [BASELINE] + [CHALLENGER] * 5)
     >>> found.low, found.high, found.answer, found.labels_needed
@@ -549,7 +549,7 @@ def forecast(
 
     Examples
     --------
-    >>> from primum.judging.settling import Pair, forecast
+    >>> from primum.judging.error_bounds import Pair, forecast
     >>> pair = Pair(n_rows=1000, n_different=100, two_outcomes=True, alpha=0.05)
     >>> expected = forecast(pair, wins=(12, 3))
     >>> 0 < expected.low < expected.high <= 100

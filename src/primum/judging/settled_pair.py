@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from primum._words import counted
-from primum.judging.settling import (
+from primum.judging.error_bounds import (
     NOT_BETTER,
     NOT_WORSE,
     OPEN,
@@ -37,7 +37,7 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledPair:
     """What is known of the errors of two fitted models on the unlabelled rows.
 
     Attributes
@@ -177,7 +177,7 @@ def compared(low: int, high: int, than: str) -> str:
 
     Examples
     --------
-    >>> from primum.judging.settled import compared
+    >>> from primum.judging.settled_pair import compared
     >>> compared(-12, 31, "the baseline")
     'between 12 fewer and 31 more errors than the baseline'
     """
@@ -193,12 +193,12 @@ def compared(low: int, high: int, than: str) -> str:
     return f"between {-low:,} fewer and {high:,} more errors than {than}"
 
 
-def certain(found: Settled) -> str:
+def certain(found: SettledPair) -> str:
     """Return what is certain without any label, in a sentence.
 
     Parameters
     ----------
-    found : Settled
+    found : SettledPair
         The two models and their rows.
 
     Returns
@@ -235,7 +235,7 @@ def about(low: int, high: int, most: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _sentences(found: Settled, needed: str) -> str:
+def _sentences(found: SettledPair, needed: str) -> str:
     """Return what is known, with a sentence on the labels that it needs."""
     if not found.pair.needs_labels:
         return _without_labels(found)
@@ -245,7 +245,7 @@ def _sentences(found: Settled, needed: str) -> str:
     return " ".join(filter(None, parts))
 
 
-def _without_labels(found: Settled) -> str:
+def _without_labels(found: SettledPair) -> str:
     """Return the answer that needs no label: the models differ on too few rows."""
     pair = found.pair
     if pair.n_different == 0:
@@ -256,12 +256,12 @@ def _without_labels(found: Settled) -> str:
     return f"{certain(found)} {few} No label was needed."
 
 
-def _change(found: Settled) -> str:
+def _change(found: SettledPair) -> str:
     """Return the bounds as part of a sentence, by the name of the challenger."""
     return f"{found.challenger} makes {compared(found.low, found.high, found.baseline)}"
 
 
-def _between(found: Settled) -> str:
+def _between(found: SettledPair) -> str:
     """Return the bounds and what they mean, in a sentence."""
     bounds, pair = found.bounds, found.pair
     lead = "Still open: on" if found.answer == OPEN else "On"
@@ -275,7 +275,7 @@ def _between(found: Settled) -> str:
     return f"{lead} your {rows} {_change(found)} ({sure}){MEANING[found.answer]}."
 
 
-def _contradicted(found: Settled) -> str:
+def _contradicted(found: SettledPair) -> str:
     """Return a warning if the labels leave no state possible."""
     if not found.bounds.contradicted:
         return ""
@@ -287,7 +287,7 @@ def _contradicted(found: Settled) -> str:
     )
 
 
-def _were_needed(found: Settled) -> str:
+def _were_needed(found: SettledPair) -> str:
     """Return how many labels an answer has needed."""
     bounds, enough = found.bounds, found.bounds.labels_needed
     labels = counted(found.n_labels, "label")
@@ -302,7 +302,7 @@ def _were_needed(found: Settled) -> str:
     return f"It was settled after {counted(enough, 'row')} ({so_far})."
 
 
-def _will_be_needed(found: Settled) -> str:
+def _will_be_needed(found: SettledPair) -> str:
     """Return how many more labels will be needed, as a range."""
     if found.expected_more[1] == 0:
         return "No row is left that could settle it."
@@ -322,7 +322,7 @@ def _will_be_needed(found: Settled) -> str:
     return f"{first}; about {not_worse} should show whether {found.challenger} is not worse."
 
 
-def _decidable(found: Settled) -> str:
+def _decidable(found: SettledPair) -> str:
     """Return the bounds for the rows that can be decided, named as such."""
     alone, count = found.bounds.decidable, found.bounds.n_undecided
     if alone is None:
@@ -336,7 +336,7 @@ def _decidable(found: Settled) -> str:
     )
 
 
-def _deploy(found: Settled) -> str:
+def _deploy(found: SettledPair) -> str:
     """Return which of the two to use, and why, in a sentence."""
     own, other = found.challenger, found.baseline
     made, others = found.errors_so_far

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from primum.judging import settling
-from primum.judging.settling import (
+from primum.judging import error_bounds
+from primum.judging.error_bounds import (
     BASELINE,
     BLANK,
     CHALLENGER,
@@ -110,7 +110,7 @@ def test_all_orders_with_two_outcomes_keep_the_guarantee(n):
     _, counts = all_orders(n, 2)
     change = counts[:, -1, BASELINE] - counts[:, -1, CHALLENGER]
     for alpha in ALPHAS:
-        wrong = violated(*settling._by_ends(pair_of(n, alpha=alpha), counts), change)
+        wrong = violated(*error_bounds._by_ends(pair_of(n, alpha=alpha), counts), change)
         assert worst_share(wrong, counts[:, -1]) <= alpha
 
 
@@ -119,7 +119,7 @@ def test_all_orders_with_three_outcomes_bounded_one_by_one_keep_the_guarantee(n)
     _, counts = all_orders(n, 3)
     change = counts[:, -1, BASELINE] - counts[:, -1, CHALLENGER]
     for alpha in ALPHAS:
-        wrong = violated(*settling._by_ends(pair_of(n, False, alpha), counts), change)
+        wrong = violated(*error_bounds._by_ends(pair_of(n, False, alpha), counts), change)
         assert worst_share(wrong, counts[:, -1]) <= alpha
 
 
@@ -128,7 +128,7 @@ def evidence_by_counts(n):
     found = {}
     for counts in product(range(n + 1), repeat=3):
         if sum(counts) <= n:
-            states = settling._States(n, alpha=0.0)
+            states = error_bounds._States(n, alpha=0.0)
             for code in np.repeat([CHALLENGER, BASELINE, NEITHER], counts):
                 states.read(int(code))
             keys = (tuple(int(v) for v in state) for state in states.rows.T)
@@ -145,7 +145,7 @@ def probability_of_exclusion(truth, evidence, alpha):
             for k in range(3):
                 left = Fraction(truth[k] - counts[k], n - n_read)
                 after = (*counts[:k], counts[k] + 1, *counts[k + 1 :])
-                if left and evidence[after][truth] < settling._cut(alpha):
+                if left and evidence[after][truth] < error_bounds._cut(alpha):
                     excluded += probability * left
                 elif left:
                     following[after] = following.get(after, 0) + probability * left
@@ -184,8 +184,8 @@ def exact_probability_of_exclusion(n, right, alpha):
         stay, move = reached * (1 - next_is_right), reached * next_is_right
         reached = stay + np.concatenate([[0.0], move[:-1]])
         counted = np.clip(at, n_read - (n - right), n_read)  # others are not reached
-        least = settling._least_right(n, counted, n_read - counted, alpha)
-        least_wrong = settling._least_right(n, n_read - counted, counted, alpha)
+        least = error_bounds._least_right(n, counted, n_read - counted, alpha)
+        least_wrong = error_bounds._least_right(n, n_read - counted, counted, alpha)
         outside = (right < least) | (n - right < least_wrong)
         excluded += reached[outside].sum()
         reached = np.where(outside, 0.0, reached)
@@ -214,7 +214,7 @@ def share_of_wrong_orders(rng, state, two_outcomes, n_orders, chunk=1000):
     pair = pair_of(sum(state), two_outcomes)
     change = np.full(chunk, state[1] - state[0])
     wrong = [
-        violated(*settling._by_ends(pair, shuffled_counts(rng, state, chunk)), change).mean()
+        violated(*error_bounds._by_ends(pair, shuffled_counts(rng, state, chunk)), change).mean()
         for _ in range(n_orders // chunk)
     ]
     return np.mean(wrong)
@@ -230,7 +230,7 @@ def share_of_excluded_truths(rng, state, n_orders, chunk=1000):
         left = np.array(state)[step[..., 0]] - before
         n_read = np.arange(n)
         evidence = np.cumsum(np.log(left * (n_read + 3) / ((n - n_read) * (before + 1))), axis=1)
-        share.append(np.mean((evidence < settling._cut(0.05)).any(axis=1)))
+        share.append(np.mean((evidence < error_bounds._cut(0.05)).any(axis=1)))
     return np.mean(share)
 
 
@@ -314,7 +314,7 @@ def test_never_more_labels_are_needed_than_by_prior_over_posterior(rng, right):
     for _ in range(5):
         codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [right, 100 - right]))
         pair = pair_of(100)
-        settled = settling._is_settled(pair, path_of_the_note(100, codes, 0.05))
+        settled = error_bounds._is_settled(pair, path_of_the_note(100, codes, 0.05))
         assert settle(pair, codes).labels_needed <= np.argmax(settled)
 
 
@@ -358,7 +358,7 @@ def test_more_labels_never_widen_and_swapped_models_mirror(two_outcomes, limit, 
     codes = np.array(data.draw(st.lists(CODES[two_outcomes], max_size=n)), dtype=int)
     pair = pair_of(n, two_outcomes, 0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "LARGEST_ENUMERATED", limit)
+        patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
         found = settle(pair, codes)
         swapped = settle(pair, np.array([BASELINE, CHALLENGER, NEITHER, UNDECIDED, BLANK])[codes])
         filled = settle(pair, np.where(codes == BLANK, CHALLENGER, codes))
@@ -380,7 +380,7 @@ def test_a_complete_sheet_gives_the_exact_answer_in_any_order(two_outcomes, limi
     if data.draw(st.booleans()):
         codes = sorted(codes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "LARGEST_ENUMERATED", limit)
+        patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
         found = settle(pair_of(n, two_outcomes, n_rows=200), codes)
     assert found.complete
     assert not found.contradicted
@@ -437,9 +437,9 @@ def test_the_margin_in_rows_is_exact_for_every_number_of_rows():
 )  # fmt: skip
 def test_answers_by_bounds(bounds, answer):
     pair = pair_of(100)
-    assert settling._answer(pair, *bounds) == answer
+    assert error_bounds._answer(pair, *bounds) == answer
     settled = answer in ("help", "no_difference", "harm")
-    assert bool(settling._is_settled(pair, np.array(bounds))) == settled
+    assert bool(error_bounds._is_settled(pair, np.array(bounds))) == settled
 
 
 def test_labels_for_one_model_settle_early():
@@ -455,7 +455,7 @@ def test_labels_for_one_model_settle_early():
 
 @pytest.mark.parametrize("limit", [0, 1000])
 def test_three_outcomes_without_a_third_are_close_to_two(monkeypatch, rng, limit):
-    monkeypatch.setattr(settling, "LARGEST_ENUMERATED", limit)
+    monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
     codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [70, 30]))[:60]
     two, three = (settle(pair_of(100, two_outcomes), codes) for two_outcomes in (True, False))
     assert three.low <= two.low
@@ -468,7 +468,7 @@ def test_three_outcomes_without_a_third_are_close_to_two(monkeypatch, rng, limit
 def test_labels_that_contradict_the_random_order_leave_what_is_certain(
     monkeypatch, two_outcomes, limit
 ):
-    monkeypatch.setattr(settling, "LARGEST_ENUMERATED", limit)
+    monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
     codes = [CHALLENGER] * 40 + [BASELINE] * 50
     found = settle(pair_of(100, two_outcomes), codes)
     assert found.contradicted
@@ -485,7 +485,8 @@ def test_without_alpha_the_bounds_are_certain():
     for two_outcomes in (True, False):
         found = settle(pair_of(40, two_outcomes, alpha=0.0), codes)
         np.testing.assert_array_equal(
-            found.path, settling._certain(found.pair, settling._running_counts(np.array(codes)))
+            found.path,
+            error_bounds._certain(found.pair, error_bounds._running_counts(np.array(codes))),
         )
 
 
@@ -549,7 +550,7 @@ def needed_in_simulation(rng, pair, wins, n_draws):
     """Return how many labels ``settle`` needs where the share is drawn as in a forecast."""
     needed = []
     for _ in range(n_draws):
-        prior = np.array(wins) / settling.DESIGN_EFFECT + 0.5
+        prior = np.array(wins) / error_bounds.DESIGN_EFFECT + 0.5
         n_outcomes = 2 if pair.two_outcomes else 3
         share = rng.dirichlet(prior[:n_outcomes])
         codes = rng.choice(n_outcomes, pair.n_different, p=share)
@@ -575,7 +576,7 @@ def test_a_forecast_goes_down_with_labels_and_ends_at_none():
     later = forecast(pair, [CHALLENGER] * 6, wins=(12, 4))
     assert later.high < first.high
     settled = forecast(pair, [CHALLENGER] * 20, wins=(12, 4))
-    assert settled == settling.Forecast(0, 0, 0, 0)
+    assert settled == error_bounds.Forecast(0, 0, 0, 0)
     assert forecast(pair_of(10)) == settled
     assert forecast(pair, wins=(12, 4)) == first
 
@@ -583,7 +584,7 @@ def test_a_forecast_goes_down_with_labels_and_ends_at_none():
 def test_a_forecast_for_many_rows_looks_at_some_numbers_of_labels():
     expected = forecast(Pair(10**7, 10**6, True, 0.05), wins=(30, 10))
     assert 1 <= expected.low <= expected.high < 10**6
-    assert len(settling._looks(10**6)) <= settling.N_LOOKS + 2
+    assert len(error_bounds._looks(10**6)) <= error_bounds.N_LOOKS + 2
 
 
 def test_unknowns_delay_what_is_forecast():
