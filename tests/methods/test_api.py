@@ -21,6 +21,7 @@ PARAMETERS = {
     *("prior", "prior_level", "bounds", "labels"),
     # the model
     *("fit_intercept", "penalize_intercept", "covariance", "metric", "metrics", "ramp", "risk"),
+    "standardize",
     # kernels and graphs
     *("kernel", "gamma", "degree", "coef0", "kernel_params"),
     *("graph_alpha", "graph_neighbors", "graph_normalized", "graph_power", "graph_ratio"),

@@ -28,6 +28,7 @@ from primum.safe.candidates.trees import (
     ForestClassifier,
     ForestModel,
 )
+from primum.safe.candidates.wide import ReducedModel
 from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier
@@ -51,7 +52,7 @@ PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
     Disagreement,
-    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel),
+    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
 )
 PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.

@@ -38,7 +38,9 @@ from primum.reading.folds import read_repeated_folds
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
 from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, SharedRows
+from primum.safe.candidates.base import as_given, standardisation
 from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
+from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
@@ -100,6 +102,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         and then the first fold, can tell. A single fit is not interrupted. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
+    standardize : bool, default=True
+        Whether candidates scale every feature to unit variance. False: features have comparable
+        scales already, such as those of an embedding, and those of sparse rows, such as word
+        counts, are weighted by how rare they are among the rows that a candidate learns from.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
@@ -169,7 +175,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     * forest: 100 extremely randomised trees
 
     Features are standardised: by all rows for those that use unlabelled rows, by the labelled
-    training rows for the others. Each is tuned within every training set. Of more than 4000
+    training rows for the others. Of sparse rows with more than 1000 columns, such as texts, those
+    that use unlabelled rows receive 100 components, by a truncated SVD of all rows; the others
+    receive the columns. Each is tuned within every training set. Of more than 4000
     (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
     ``notes_`` and ``verdict_`` say so. A default candidate that would take a number of operations
     out of proportion, predicted from the numbers of rows, columns and classes, is left out and
@@ -200,6 +208,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         "n_repeats": AT_LEAST_ONE,
         "scoring": [str, callable],
         "time_budget": [*NOT_NEGATIVE, None],
+        "standardize": ["boolean"],
         "verbose": ["verbose"],
     }
     candidates: Any = field(default="default", kw_only=False)
@@ -210,6 +219,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     scoring: Any = "accuracy"
     time_budget: float | None = None
     random_state: Any = None
+    standardize: bool = True
     n_jobs: int | None = None
     verbose: bool = False
 
@@ -295,14 +305,16 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         weight = given.weight_of(unlabeled)
         if weight is not None:
             weight = np.append(weight, np.ones(more.shape[0]))
-        return SharedRows(
+        rows = SharedRows(
             table[_labeled(given)],
             stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
             weight,
             seed,
             weighted=given.weight is not None,
             columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
+            scaling=standardisation if self.standardize else as_given,
         )
+        return with_reduced(rows)
 
     def _entrants(
         self, rows: SharedRows, n_classes: int, n_fits: int, sample_weight: Any

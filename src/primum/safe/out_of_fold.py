@@ -14,7 +14,7 @@ a and b. The prediction is at least the one in proportion to the rows.
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows, Targets
+from primum.safe.candidates.wide import prepared_for
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -63,11 +64,11 @@ def _timed(
 ) -> tuple[int, float]:
     """Return the number of rows in a part, and the time of a fit to it."""
     labeled = labels.part(share, rows.seed)
-    part = replace(rows, labeled=rows.labeled[labeled]).with_at_most(int(share * used))
+    part = rows.with_labeled(labeled).with_at_most(int(share * used))
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        candidate.prepare(part).fit(np.arange(len(labeled)), labels.take(labeled))
+        prepared_for(part, candidate).fit(np.arange(len(labeled)), labels.take(labeled))
     return len(labeled) + int(share * used), time.perf_counter() - start
 
 
@@ -222,7 +223,7 @@ class OutOfFold:
         return [candidate for candidate in candidates if candidate.name not in failed]
 
     def _prepare(self, candidates: Sequence[Candidate]) -> None:
-        tasks = [(candidate.prepare, self.rows) for candidate in candidates]
+        tasks = [(prepared_for, self.rows, candidate) for candidate in candidates]
         for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
             self.seconds[candidate.name] = 0.0
             if self._keep(candidate.name, "preparation", outcome):

@@ -128,6 +128,24 @@ def standardisation(X: Any) -> Affine:
     return Affine(scaler.scale_, shift)
 
 
+def as_given(X: Any) -> Affine:
+    """Return what weighs features that have their scales already; sparse ones by their rarity.
+
+    A word that occurs in few rows says more than one that occurs in all, but not as much more as
+    with unit variance. The weight is the usual ``1 + log((1 + n) / (1 + n_j))``, where n_j of n
+    rows are not 0; it is 1 for a column without zeros.
+    """
+    n_rows, n_features = X.shape
+    is_sparse = sparse.issparse(X)
+    counts = np.asarray((X != 0).sum(axis=0)).reshape(-1) if is_sparse else n_rows
+    weight = np.broadcast_to(1.0 + np.log((1 + n_rows) / (1 + counts)), n_features)
+    return Affine(1.0 / weight, np.zeros(n_features))
+
+
+# From rows to the change that makes their features comparable.
+Scaling = Callable[[Any], Affine]
+
+
 @dataclass(frozen=True)
 class SharedRows:
     """The rows that all candidates share, in memory.
@@ -144,6 +162,12 @@ class SharedRows:
         Whether any row has a weight other than 1.
     columns : array or None
         Names of the columns, if the rows were given as a pandas DataFrame.
+    scaling : callable
+        How candidates make features comparable, given the rows they learn from.
+    reduced : SharedRows or None
+        Of rows that are too wide, the same rows with fewer features; see ``wide``.
+    reduction : Affine or None
+        To these features.
     """
 
     labeled: Any
@@ -152,6 +176,9 @@ class SharedRows:
     seed: int = 0
     weighted: bool = False
     columns: AnyArray | None = None
+    scaling: Scaling = standardisation
+    reduced: "SharedRows | None" = None
+    reduction: Affine | None = None
 
     @property
     def n_labeled(self) -> int:
@@ -164,10 +191,19 @@ class SharedRows:
         return stack_rows([self.labeled, self.unlabeled])
 
     def standardised(self) -> tuple["SharedRows", Affine]:
-        """Return the rows standardised by all of them, and how."""
-        change = standardisation(self.all)
+        """Return the rows standardised by all of them, or as ``scaling`` says, and how."""
+        change = self.scaling(self.all)
         labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
         return replace(self, labeled=labeled, unlabeled=unlabeled), change
+
+    def seen_by(self, candidate: "Candidate") -> "SharedRows":
+        """Return the rows as a candidate receives them: as given, or reduced."""
+        return self.reduced if candidate.reduces and self.reduced is not None else self
+
+    def with_labeled(self, rows: Index) -> "SharedRows":
+        """Return the same with some of the labelled rows."""
+        reduced = None if self.reduced is None else self.reduced.with_labeled(rows)
+        return replace(self, labeled=self.labeled[rows], reduced=reduced)
 
     def sampled_for(self, candidate: "Candidate") -> "SharedRows":
         """Return the rows with as many unlabelled ones as a candidate uses."""
@@ -186,6 +222,7 @@ class SharedRows:
             self,
             unlabeled=self.unlabeled[sample],
             unlabeled_weight=None if weight is None else weight[sample],
+            reduced=None if self.reduced is None else self.reduced.with_at_most(n_unlabeled),
         )
 
 
@@ -454,6 +491,8 @@ class Candidate(ABC):
         Of more unlabelled rows, a random sample is used; None: all.
     growth : float
         With which power of the number of rows the time of its preparation and of a fit grows.
+    reduces : bool
+        Whether it receives the components of all rows, if these are too wide.
     """
 
     name: str
@@ -461,6 +500,7 @@ class Candidate(ABC):
     counterpart: str | None = None
     most_unlabeled: int | None = None
     growth: float = 1.0
+    reduces: bool = False
 
     def applies_to(self, n_classes: int) -> bool:
         """Return whether it can be fitted to that many classes."""
@@ -487,14 +527,15 @@ class PreparedRows(PreparedAsGiven):
     rows : SharedRows
         The rows.
     fit_rows : callable
-        Labelled training rows, their labels and a seed to the model.
+        Labelled training rows, their labels, a seed and a scaling to the model.
     """
 
     rows: SharedRows
-    fit_rows: Callable[[Any, Any, int], "CandidateModel"]
+    fit_rows: Callable[[Any, Any, int, Scaling], "CandidateModel"]
 
     def fit(self, train: Index, labels: Targets) -> "CandidateModel":  # noqa: D102
-        return self.fit_rows(self.rows.labeled[train], labels.take(train), self.rows.seed)
+        rows = self.rows
+        return self.fit_rows(rows.labeled[train], labels.take(train), rows.seed, rows.scaling)
 
 
 class Supervised(Candidate):
@@ -505,13 +546,16 @@ class Supervised(Candidate):
     name : str
         Its name.
     fit_rows : callable
-        Labelled training rows, their labels and a seed to the model.
+        Labelled training rows, their labels, a seed and a scaling to the model.
     growth : float, default=1
         With which power of the number of rows its time grows.
     """
 
     def __init__(
-        self, name: str, fit_rows: Callable[[Any, Any, int], CandidateModel], growth: float = 1.0
+        self,
+        name: str,
+        fit_rows: Callable[[Any, Any, int, Scaling], CandidateModel],
+        growth: float = 1.0,
     ) -> None:
         self.name, self.fit_rows, self.growth = name, fit_rows, growth
 
@@ -550,7 +594,7 @@ class PreparedLinear(Prepared):
 class Transductive(Candidate):
     """A linear candidate that is fitted to all rows, standardised by all of them."""
 
-    uses_unlabeled = True
+    uses_unlabeled, reduces = True, True
 
     @abstractmethod
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Any) -> LinearModel:

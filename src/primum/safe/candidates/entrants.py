@@ -191,6 +191,7 @@ def excess_of(candidate: Candidate, rows: SharedRows, n_classes: int, n_fits: in
     It is predicted from the numbers of rows, columns and classes, so that it does not depend on the
     machine.
     """
+    rows = rows.seen_by(candidate)
     needed = candidate.operations(rows, n_classes) * n_fits
     if needed <= MOST_OPERATIONS:
         return ""

@@ -47,10 +47,10 @@ from primum.safe.candidates.base import (
     Labels,
     LinearModel,
     Prepared,
+    Scaling,
     SharedRows,
     Targets,
     sampled_note,
-    standardisation,
 )
 from primum.safe.candidates.linear import fit_ridge
 
@@ -212,20 +212,21 @@ class Spreading(Candidate):
     """Label spreading on the graph of all rows."""
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
+    reduces = True
     most_unlabeled = 4000  # a larger graph is that of a random sample
     growth = 2.5  # rows times labelled rows, and more iterations
 
     def prepare(self, rows: SharedRows) -> PreparedSpreading:  # noqa: D102
         used = rows.sampled_for(self)
-        change = standardisation(used.all)
+        change = used.scaling(used.all)
         X = change.transform(used.all)
         note = sampled_note(self.name, rows, used)
         return PreparedSpreading(change, X, diffusions(X, rows.n_labeled), note)
 
 
-def neighbors(X: Any, labels: Labels, seed: int) -> NeighborModel:
+def neighbors(X: Any, labels: Labels, seed: int, scaling: Scaling) -> NeighborModel:
     """Return nearest labelled rows, their number chosen by leave-one-out."""
-    change = standardisation(X)
+    change = scaling(X)
     scaled = change.transform(X)
     return NeighborModel(change, scaled, labels.one_hot, _best_count(scaled, labels))
 
@@ -348,12 +349,13 @@ class DeformedKernel(Candidate):
     """Kernel ridge regression in the deformed kernel of all rows."""
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
+    reduces = True
     most_unlabeled = 1500  # a larger kernel is that of a random sample
     growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102
         used = rows.sampled_for(self)
-        change = standardisation(used.all)
+        change = used.scaling(used.all)
         X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
         laplacian = laplacian_power(neighbor_graph(X, KERNEL_NEIGHBORS), normalized=True)
         distances, gammas = distances_among(X)
@@ -369,9 +371,9 @@ class DeformedKernel(Candidate):
         return PreparedKernel(change, X, laplacian, options, note)
 
 
-def labeled_kernel(X: Any, labels: Targets, seed: int) -> KernelModel:
+def labeled_kernel(X: Any, labels: Targets, seed: int, scaling: Scaling) -> KernelModel:
     """Return kernel ridge regression of the labelled rows."""
-    change = standardisation(X)
+    change = scaling(X)
     scaled = change.transform(X)
     distances, gammas = distances_among(scaled)
     maps = [features_of(np.exp(-gamma * distances)) for gamma in gammas]

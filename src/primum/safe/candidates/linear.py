@@ -40,6 +40,7 @@ from primum.safe.candidates.base import (
     LinearModel,
     Numbers,
     PreparedLinear,
+    Scaling,
     SharedRows,
     Targets,
     as_dense,
@@ -48,6 +49,7 @@ from primum.safe.candidates.base import (
     linear_model,
     standardisation,
 )
+from primum.safe.candidates.wide import in_row_space
 
 # Half a decade apart, on the sum of squares of standardised features.
 RIDGES = np.geomspace(1e-3, 1e4, 15)
@@ -63,21 +65,23 @@ N_COMPONENTS = (2, 5, 10, 20, 50)
 SHORTEST = 1e-10
 
 
-def ridge(X: Any, labels: Targets, seed: int) -> LinearModel:
+def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return ridge regression of one-hot labels, or of numbers."""
-    change = standardisation(X)
-    return change.then(fit_ridge(change.transform(X), labels)[0])
+    change = scaling(X)
+    rows, rotation = in_row_space(change.transform(X))
+    return change.then(rotation.then(fit_ridge(rows, labels)[0]))
 
 
-def logistic(X: Any, labels: Labels, seed: int) -> LinearModel:
+def logistic(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
     """Return logistic regression."""
-    change = standardisation(X)
-    return change.then(fit_logistic(change.transform(X), labels))
+    change = scaling(X)
+    rows, rotation = in_row_space(change.transform(X))
+    return change.then(rotation.then(fit_logistic(rows, labels)))
 
 
-def labeled_components(X: Any, labels: Targets, seed: int) -> LinearModel:
+def labeled_components(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return a regression on the whitened principal components of the labelled rows."""
-    components = find_components(X, seed)
+    components = find_components(X, seed, scaling)
     return components.then(fit_components(components.transform(X), labels))
 
 
@@ -188,9 +192,9 @@ def _minus_log_loss(
     return float(np.average(np.log(np.maximum(probability, least)), weights=sample_weight))
 
 
-def find_components(X: Any, seed: int) -> Affine:
+def find_components(X: Any, seed: int, scaling: Scaling = standardisation) -> Affine:
     """Return the whitened principal components of rows; sparse rows are not centred."""
-    change = standardisation(X)
+    change = scaling(X)
     lengths, directions, mean = _principal(change.transform(X), seed)
     used = lengths > SHORTEST * lengths.max(initial=0.0)
     whitened = directions[:, used] * (np.sqrt(X.shape[0]) / lengths[used])
@@ -239,8 +243,9 @@ class AllComponents(Candidate):
     """Logistic or ridge regression on the whitened principal components of all rows."""
 
     name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
+    reduces = True
 
     def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
-        components = find_components(rows.all, rows.seed)
+        components = find_components(rows.all, rows.seed, rows.scaling)
         features = components.transform(rows.labeled)
         return PreparedLinear(components, features, partial(_fit_to_rows, features))

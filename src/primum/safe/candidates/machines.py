@@ -31,15 +31,16 @@ from primum.safe.candidates.base import (
     Labels,
     LinearModel,
     Numbers,
+    Scaling,
     SharedRows,
     Transductive,
     constant_model,
     least_squares_model,
     linear_model,
     partly_labelled,
-    standardisation,
 )
 from primum.safe.candidates.linear import inner_folds, inner_number_folds, log_linear_model
+from primum.safe.candidates.wide import in_row_space
 
 # If the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
@@ -58,14 +59,14 @@ ICLS_UNLABELED = 1000
 DECOMPOSITION, STEPS = 50.0, 30.0
 
 
-def svm(X: Any, labels: Labels, seed: int) -> LinearModel:
+def svm(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
     """Return the SVM with squared hinge loss."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
-    change = standardisation(X)
-    scaled = change.transform(X)
-    machine = _machine(scaled, labels, best_penalty(scaled, labels))
-    return change.then(_margin_model(machine, labels))
+    change = scaling(X)
+    rows, rotation = in_row_space(change.transform(X))
+    machine = _machine(rows, labels, best_penalty(rows, labels))
+    return change.then(rotation.then(_margin_model(machine, labels)))
 
 
 class TSVM(Transductive):

@@ -29,6 +29,7 @@ from primum.safe.candidates.base import (
     CandidateModel,
     Labels,
     Numbers,
+    Scaling,
     Targets,
     as_dense,
     constant_model,
@@ -135,8 +136,8 @@ def forest_model(forest: Any, labels: Targets) -> ForestModel:
     return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
 
 
-def extra_trees(X: Any, labels: Labels, seed: int) -> ForestModel:
-    """Return extremely randomised trees."""
+def extra_trees(X: Any, labels: Labels, seed: int, scaling: Scaling) -> ForestModel:
+    """Return extremely randomised trees; scales do not matter to them."""
     from sklearn.ensemble import ExtraTreesClassifier
 
     forest = ExtraTreesClassifier(TREES, random_state=seed)
@@ -151,7 +152,7 @@ def random_forest(X: Any, labels: Labels, seed: Any) -> ForestModel:
     return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
 
 
-def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int) -> ForestModel:
+def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees of numbers."""
     from sklearn.ensemble import ExtraTreesRegressor
 

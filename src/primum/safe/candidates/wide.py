@@ -1,0 +1,126 @@
+"""Rows with more features than a candidate can make use of, such as texts.
+
+Sparse rows of more than MOST_COLUMNS columns are reduced for the candidates that use unlabelled
+rows: to COMPONENTS components, by a truncated singular value decomposition of all rows, labelled
+or not. Graphs, kernels and constraints of a hundred components cost what they cost for a table.
+Their supervised counterparts must not see these components, which are learnt from unlabelled rows;
+they receive the columns. So the difference of the two is what the unlabelled rows contribute, the
+components included.
+
+A linear model with a penalty on the sum of squares needs no more dimensions than there are training
+rows: with ``X = Z V'`` and orthonormal columns V, its coefficients are V times those of the rows Z.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+
+from primum._typing import Floats, Index
+from primum.safe.candidates.base import (
+    Affine,
+    Candidate,
+    CandidateModel,
+    LinearModel,
+    Prepared,
+    SharedRows,
+    Targets,
+    as_dense,
+    as_given,
+)
+
+# Sparse rows with more columns are reduced, to this many.
+MOST_COLUMNS, COMPONENTS = 1000, 100
+# The components of more rows are those of a random sample.
+MOST_ROWS = 20_000
+# Rows that span a space of their own; of more, the sparse rows are as fast.
+MOST_SPANNING = 500
+# Relative to the largest one, smaller eigenvalues are rounding.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class ReducedModel(CandidateModel):
+    """A model of components."""
+
+    reduction: Affine
+    model: CandidateModel
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        return self.model.predict(self.reduction.transform(X))
+
+
+@dataclass(frozen=True)
+class PreparedReduced(Prepared):
+    """A candidate that is prepared for the components of rows."""
+
+    reduction: Affine
+    prepared: Prepared
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What was approximated."""
+        return self.prepared.note
+
+    def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
+        model = self.prepared.fit(train, labels)
+        if isinstance(model, LinearModel):
+            return self.reduction.then(model)
+        return ReducedModel(self.reduction, model)
+
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+        return self.prepared.held_out(train, test, labels)
+
+
+def prepared_for(rows: SharedRows, candidate: Candidate) -> Prepared:
+    """Return a candidate prepared for rows, or for their components if they are too wide."""
+    seen = rows.seen_by(candidate)
+    prepared = candidate.prepare(seen)
+    if seen is rows or rows.reduction is None:
+        return prepared
+    return PreparedReduced(rows.reduction, prepared)
+
+
+def with_reduced(rows: SharedRows) -> SharedRows:
+    """Return rows with their components, if they are sparse and too wide."""
+    if not is_too_wide(rows.labeled) or rows.unlabeled.shape[0] == 0:
+        return rows
+    sample = rows.with_at_most(max(MOST_ROWS - rows.n_labeled, 0))
+    change = find_reduction(sample.all, rows.seed, rows.scaling)
+    labeled, unlabeled = change.transform(rows.labeled), change.transform(rows.unlabeled)
+    reduced = replace(rows, labeled=labeled, unlabeled=unlabeled, columns=None, scaling=as_given)
+    return replace(rows, reduced=reduced, reduction=change)
+
+
+def is_too_wide(X: Any) -> bool:
+    """Return whether rows are reduced for candidates that use unlabelled rows."""
+    return X.shape[1] > MOST_COLUMNS and sparse.issparse(X)
+
+
+def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
+    """Return the first components of sparse rows, as long as they are."""
+    from sklearn.decomposition import TruncatedSVD
+
+    change = scaling(X)
+    n_components = min(COMPONENTS, X.shape[0], X.shape[1] - 1)
+    with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
+        svd = TruncatedSVD(n_components, random_state=seed).fit(change.transform(X))
+    return Affine(change.scale, np.zeros(n_components), svd.components_.T)
+
+
+def in_row_space(X: Any) -> tuple[Any, Affine]:
+    """Return wide sparse rows in the space that they span, and how they get there.
+
+    Other rows are returned as they are.
+    """
+    n_rows, n_features = X.shape
+    ones, is_sparse = np.ones(n_features), sparse.issparse(X)
+    if not (n_rows < n_features and n_rows <= MOST_SPANNING and is_sparse and X.nnz):
+        return X, Affine(ones, np.zeros(n_features))
+    values, vectors = eigh(as_dense(X @ X.T))
+    used = values > SMALLEST * values[-1]
+    roots = np.sqrt(values[used])
+    directions = np.asarray(X.T @ (vectors[:, used] / roots))
+    return vectors[:, used] * roots, Affine(ones, np.zeros(len(roots)), directions)
