@@ -34,7 +34,7 @@ def labelled(asked, right, number=0):
 
 
 def answer_of(asked, right):
-    return asked.with_labels(labelled(asked, right)).answers()[0]
+    return asked.with_labels(labelled(asked, right)).pairs[0]
 
 
 def test_help_harm_and_no_difference_in_words():
@@ -72,7 +72,7 @@ def test_help_harm_and_no_difference_in_words():
 )
 def test_few_changed_predictions_need_no_label(n_different, words):
     asking = asked(n_different=n_different)
-    (found,) = asking.answers()
+    (found,) = asking.pairs
     assert len(asking.rows) == 0
     assert asking.settled
     assert asking.request == ""
@@ -202,12 +202,12 @@ def test_several_questions_share_one_order_and_the_probability_of_error():
     )
     assert [question.pair.alpha for question in asking.questions] == [0.025, 0.0, 0.025]
     assert asking.level == 0.95
-    assert asking.answers()[1].answer == "no_difference"
+    assert asking.pairs[1].answer == "no_difference"
     differs = (predicted[:, 1] != predicted[:, 0]) | (predicted[:, 1] != predicted[:, 2])
     assert set(asking.rows) == set(np.flatnonzero(differs))
     truth = rng.integers(2, size=400)
     found = asking.with_labels({int(row): CLASSES[truth[row]] for row in asking.rows[:90]})
-    for question, answer in zip(found.questions, found.answers(), strict=True):
+    for question, answer in zip(found.questions, found.pairs, strict=True):
         labels = np.full(len(found.rows), -2)
         labels[:90] = truth[found.rows[:90]]
         own = question.differs
@@ -230,10 +230,10 @@ def test_rows_that_only_settled_questions_need_are_not_asked_for_again():
     assert f"of its 60 rows decide between {SAFE} and {BASE}" in asking.request
     assert not asking.settled
     found = asking.with_labels({int(row): "yes" for row in asking.rows if row < 30})
-    assert found.answers()[0].settled
+    assert found.pairs[0].settled
     both = found.with_labels({int(row): "no" for row in found.rows[found.places_to_label[:2]]})
     assert "(30 of the 32 labels so far are on rows where these two differ)" in both.leading.text
-    assert not found.answers()[1].settled
+    assert not found.pairs[1].settled
     assert found.settled  # the first question decides
     assert found.request.startswith("Optional: label rows from the top of the sheet: about ")
     assert f"more of its 60 rows decide between {TWIN} and {BASE}" in found.request

@@ -9,7 +9,7 @@ from primum._words import counted, wrapped
 from primum.cli._comparison import check_file, printable
 from primum.cli._labelling import KEEP_MARKS, Labelling, how_to_label, update_report
 from primum.cli._options import format_options, plain_errors, warn
-from primum.comparison.settle import in_words
+from primum.comparison.settled import in_words
 from primum.judging.error_bounds import OPEN
 from primum.tables.files import TableFormat
 

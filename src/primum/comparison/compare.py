@@ -47,13 +47,13 @@ from primum.comparison.result import ComparisonResult
 from primum.comparison.run import run_comparison
 from primum.comparison.settle import (
     Models,
-    SettledComparison,
     ask,
     fit_with_labels,
     rows_to_label,
-    settling_of,
+    settled_in,
     why_not,
 )
+from primum.comparison.settled import SettledComparison
 from primum.comparison.words import (
     BASELINE,
     IN_PYTHON,
@@ -175,7 +175,7 @@ class Comparison(ComparisonResult):
         asked = self.settlement if self._settlements else None
         if asked is None or not asked.labels:
             return self.fit(self.recommended)
-        return fit_with_labels(self, settling_of(self, asked).deployed, asked)
+        return fit_with_labels(self, settled_in(self, asked).deployed, asked)
 
     def fit(self, name: str) -> Any:
         """Return a model of the table by its name, with its preparation, fitted to all rows.
@@ -320,7 +320,7 @@ class Comparison(ComparisonResult):
         known = self._asked_models.known_labels()
         settlement = self._asked().with_labels(labels, known=known, correct=correct)
         self._settlements.append(settlement)
-        settling = settling_of(self, settlement)
+        settling = settled_in(self, settlement)
         if verbose:
             print(settling)
         return settling
@@ -329,7 +329,7 @@ class Comparison(ComparisonResult):
     def settled(self) -> SettledComparison | None:
         """What is settled so far; None if labels cannot settle this comparison."""
         asked = self.settlement
-        return None if asked is None else settling_of(self, asked)
+        return None if asked is None else settled_in(self, asked)
 
     @property
     def headline(self) -> Headline:

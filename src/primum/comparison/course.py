@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from primum.comparison.page import answer_part
-from primum.comparison.settle import SettledComparison, duels_of, settled_by, settling_of
-from primum.comparison.settled_page import settlement_part
+from primum.comparison.settle import duels_of, settled_in
+from primum.comparison.settled import SettledComparison, settled_by, settlement_part
 from primum.comparison.words import (
     BASELINE,
     Headline,
@@ -62,7 +62,7 @@ class Course:
         return cls(
             recommended=result.recommended,
             challengers=tuple(duel.rival for duel in duels_of(result)),
-            cross_validated=settling_of(result, settlement).cross_validated,
+            cross_validated=settled_in(result, settlement).cross_validated,
             headline=compose_headline(result.findings, result.alerts),
             failure=failure_sentence(result.findings),
             labelling=result.labelling,

@@ -16,7 +16,7 @@ from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.model import Changes, ModelCard, loss_in_words
 from primum.comparison.plan import last_step
-from primum.comparison.settled_page import HEADING, settlement_part
+from primum.comparison.settled import HEADING, settlement_part
 from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
     BASELINE,

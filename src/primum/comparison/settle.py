@@ -10,7 +10,7 @@ different classes, which is known without a label (`primum.judging.error_bounds`
 * without a method that judges itself: of the most promising one against the baseline.
 
 They are asked of all unlabelled rows of the table. Where the two verdicts disagree, the settlement
-is followed for these rows.
+is followed for these rows (``settled.py``).
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,16 @@ import numpy as np
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
-from primum._words import wrapped
 from primum.comparison.model import can_be_averaged, fit_to_all
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
-from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
+from primum.comparison.settled import SettledComparison, in_words, settled_by
+from primum.comparison.words import BASELINE, MethodResult
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
 from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
-from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
-from primum.judging.settled_pair import SettledPair
 from primum.judging.settlement import SAME, Settlement
-from primum.judging.words import HARM, HELP, NO_DIFFERENCE, quoted
 from primum.tables.cells import names_of
 from primum.tables.chosen import CHOSEN
 from primum.tables.labels import read_labels
@@ -47,18 +44,6 @@ if TYPE_CHECKING:
 
     from primum.comparison.compare import Comparison
     from primum.tables.problem import TableProblem
-
-# What settled answers a cross-validated one is compatible with.
-COMPATIBLE = {
-    HELP: (HELP, NOT_WORSE, OPEN),
-    HARM: (HARM, NOT_BETTER, OPEN),
-    NO_DIFFERENCE: (NO_DIFFERENCE, NOT_WORSE, NOT_BETTER, OPEN),
-}
-TWO_QUESTIONS = (
-    "The cross-validated verdict says otherwise because it answers another question: how well the "
-    "method does on rows it has not seen, not what these two fitted models do on your rows; for "
-    "these rows, follow the labels."
-)
 
 
 @dataclass(frozen=True)
@@ -89,13 +74,6 @@ class Duel:
     def wins(self) -> tuple[float, float]:
         """On how many held-out rows the challenger alone, and the baseline alone, was right."""
         return (0.0, 0.0) if self.held_out is None else (self.held_out.better, self.held_out.worse)
-
-
-def in_words(name: str) -> str:
-    """Return a model of a comparison as part of a sentence."""
-    if name in (SAFE, BASELINE):
-        return f"the {name}"
-    return quoted(name)
 
 
 def duels_of(result: "Comparison") -> list[Duel]:
@@ -399,140 +377,7 @@ def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str,
     return columns
 
 
-@dataclass(frozen=True)
-class SettledComparison:
-    """What labels have settled in a comparison; what ``Comparison.settle`` returns.
-
-    Attributes
-    ----------
-    settlement : Settlement
-        The questions, and all labels so far.
-    deployed : str
-        Name of the model to use on the unlabelled rows.
-    cross_validated : str
-        The answer of cross-validation to the first question.
-    pairs : tuple of SettledPair
-        What is known of every pair of models; the first leads.
-    answer, low, high, n_labels, expected_more
-        Those of the first pair.
-    text, found : str
-        What is settled, and what to use, in a few sentences; ``found`` leaves out how many more
-        labels are needed.
-    """
-
-    settlement: Settlement
-    deployed: str
-    cross_validated: str
-
-    @property
-    def pairs(self) -> tuple[SettledPair, ...]:
-        """What is known of every pair of models."""
-        return tuple(self.settlement.answers())
-
-    @property
-    def answer(self) -> str:
-        """The answer to the first question."""
-        return self.settlement.leading.answer
-
-    @property
-    def low(self) -> int:
-        """The lower bound of errors(challenger) - errors(baseline), in rows."""
-        return self.settlement.leading.low
-
-    @property
-    def high(self) -> int:
-        """The upper bound of errors(challenger) - errors(baseline), in rows."""
-        return self.settlement.leading.high
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels that the first answer is based on."""
-        return self.settlement.leading.n_labels
-
-    @property
-    def expected_more(self) -> tuple[int, int]:
-        """About how many more labels settle the first question."""
-        return self.settlement.leading.expected_more
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether cross-validation and labels give different answers."""
-        compatible = COMPATIBLE.get(self.cross_validated)
-        return compatible is not None and self.answer not in compatible
-
-    @property
-    def deploy(self) -> str:
-        """Which model to use on the unlabelled rows, in a sentence."""
-        for found in self.pairs:
-            if found.uses_challenger and found.challenger == in_words(self.deployed):
-                return found.deploy
-        leading = self.settlement.leading
-        if self.deployed != BASELINE:
-            return f"Use {in_words(self.deployed)} for now, as cross-validation recommends."
-        return leading.deploy
-
-    @property
-    def new_model(self) -> str:
-        """What fitting again with the new labels means, in a sentence."""
-        count = sum(code != CANNOT_SAY for code in self.settlement.labels.values())
-        if not count:
-            return ""
-        new = "the new one" if count == 1 else f"the {count:,} new ones"
-        return (
-            f"fit({self.deployed!r}) returns the model that was judged. {REFITTED}; "
-            f"fit_recommended() fits it, to all labels, {new} included."
-        )
-
-    @property
-    def text(self) -> str:
-        """What is settled, or how many more labels that needs, and what to use."""
-        return self._text(asks=True)
-
-    @property
-    def found(self) -> str:
-        """What is settled, and what to use, without how many more labels that needs."""
-        return self._text(asks=False)
-
-    def _text(self, asks: bool) -> str:
-        standing = self.settlement.standing(self.deploy, asks=asks)
-        parts = [*self.settlement.notes, standing, *([TWO_QUESTIONS] if self.contradicts else [])]
-        return " ".join(parts)
-
-    def __str__(self) -> str:
-        return wrapped(self.text, indent="  ")
-
-    def in_headline(self) -> SettledWords:
-        """Return what the headline of the comparison says of it."""
-        leading, labels = self.settlement.leading, bool(self.settlement.labels)
-        kind = self.answer if self.answer in (HELP, HARM) else ""
-        return SettledWords(
-            certain=f"{leading.known} {self.settlement.skipped}".strip(),
-            answer=self.deploy if labels else "",
-            kind=kind if labels else "",
-            two_questions=TWO_QUESTIONS if self.contradicts else "",
-            request="" if leading.settled else self.settlement.request,
-            new_model=self.new_model if leading.settled else "",
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        return {
-            "answer": self.answer,
-            "low": self.low,
-            "high": self.high,
-            "n_labels": self.n_labels,
-            "expected_more": list(self.expected_more),
-            "n_listed": len(self.settlement.rows),
-            "deployed": self.deployed,
-            "contradicts": self.contradicts,
-            "request": self.settlement.request,
-            "text": self.text,
-            "notes": list(self.settlement.notes),
-            "pairs": [found.to_dict() for found in self.pairs],
-        }
-
-
-def settling_of(result: "Comparison", settlement: Settlement) -> SettledComparison:
+def settled_in(result: "Comparison", settlement: Settlement) -> SettledComparison:
     """Return what the labels of a settlement mean for a comparison.
 
     Parameters
@@ -551,49 +396,6 @@ def settling_of(result: "Comparison", settlement: Settlement) -> SettledComparis
     judged = {method.name: method.judged.answer for method in result.compared}
     rivals = [duel.rival for duel in duels]
     return settled_by(settlement, result.recommended, rivals, judged[duels[0].challenger[0]])
-
-
-def settled_by(
-    settlement: Settlement,
-    recommended: str,
-    challengers: Sequence[str | None],
-    cross_validated: str,
-) -> SettledComparison:
-    """Return what the labels of a settlement mean, given what cross-validation found.
-
-    Parameters
-    ----------
-    settlement : Settlement
-        The questions, and the labels so far.
-    recommended : str
-        The model that cross-validation recommends.
-    challengers : sequence of str or None
-        For every question, the name of the challenger, if it is against the baseline.
-    cross_validated : str
-        The answer of cross-validation to the first question.
-
-    Returns
-    -------
-    SettledComparison
-        The answers, and what to use.
-    """
-    pairs = zip(challengers, settlement.answers(), strict=True)
-    answers = [(name, found) for name, found in pairs if name is not None]
-    return SettledComparison(settlement, _deployed(recommended, answers), cross_validated)
-
-
-def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:
-    """Return the model to use on the unlabelled rows.
-
-    It is the one for which most is settled. What cross-validation recommends is used unless it is
-    settled that it is not better.
-    """
-    winners = [(found.high, name) for name, found in answers if found.uses_challenger]
-    if winners:
-        return min(winners)[1]
-    refuted = (HARM, NO_DIFFERENCE, NOT_BETTER)
-    kept = [name for name, found in answers if found.answer not in refuted]
-    return recommended if recommended in kept else BASELINE
 
 
 def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> Any:

@@ -48,17 +48,9 @@ from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first
+from primum.judging import error_bounds
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
-from primum.judging.error_bounds import (
-    BASELINE,
-    CHALLENGER,
-    NEITHER,
-    OPEN,
-    ROUNDING,
-    Pair,
-    settle,
-    shared_level,
-)
+from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, OPEN, Pair, settle
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE
 from primum.safe import SafeClassifier
 
@@ -306,7 +298,9 @@ class Fitted:
         outcomes = [self.outcomes(against) for against in AGAINST]
         counts = [int(np.sum(codes >= 0)) for codes in outcomes]
         level = 1 - self.design.alpha
-        alphas = shared_level(level, len(self.truth), counts, margin=self.design.margin)
+        alphas = error_bounds.shared_level(
+            level, len(self.truth), counts, margin=self.design.margin
+        )
         pairs = [self.pair(*one) for one in zip(AGAINST, alphas, strict=True)]
         for order in orders:
             listed = order[np.any([codes[order] >= 0 for codes in outcomes], axis=0)]
@@ -495,10 +489,13 @@ def plain_labels(pair: Pair, codes: Index) -> int:
     """Return the labels needed by the sets {prior / posterior < 1 / alpha}, each taken alone."""
     states = _all_states(pair)
     change = states[BASELINE] - states[CHALLENGER]
-    evidence, n_outcomes = np.zeros(len(change)), NEITHER if pair.two_outcomes else NEITHER + 1
+    evidence, n_outcomes = (
+        np.zeros(len(change)),
+        NEITHER if pair.two_outcomes else NEITHER + 1,
+    )
     counts = np.zeros(NEITHER + 1)
     for n in range(len(codes) + 1):
-        possible = change[evidence >= np.log(pair.alpha) - ROUNDING]
+        possible = change[evidence >= np.log(pair.alpha) - error_bounds.ROUNDING]
         if len(possible):
             ends = np.array([[possible.min(), possible.max()]])
             if _answers(pair, ends)[0] != OPEN:

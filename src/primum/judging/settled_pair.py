@@ -10,13 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from primum._words import counted
-from primum.judging.error_bounds import (
-    NOT_BETTER,
-    NOT_WORSE,
-    OPEN,
-    Bounds,
-    Pair,
-)
+from primum.judging import error_bounds
 from primum.judging.words import (
     HARM,
     HELP,
@@ -30,10 +24,18 @@ MEANING = {
     HELP: "",
     HARM: "",
     NO_DIFFERENCE: ", which makes no practical difference",
-    NOT_WORSE: ", so it is not worse in practice",
-    NOT_BETTER: ", so it is not better in practice",
-    OPEN: "",
+    error_bounds.NOT_WORSE: ", so it is not worse in practice",
+    error_bounds.NOT_BETTER: ", so it is not better in practice",
+    error_bounds.OPEN: "",
 }
+# What an answer shows as JSON: of itself, of its pair of models, of its bounds; pairs of numbers.
+OF_ANSWER = (
+    *("challenger", "baseline", "answer", "settled", "low", "high", "level", "n_labels"),
+    *("uses_challenger", "text", "deploy"),
+)
+OF_PAIR = ("n_rows", "n_different", "n_margin", "alpha")
+OF_BOUNDS = ("n_undecided", "n_blank", "complete", "contradicted")
+RANGES = ("expected_more", "expected_to_not_worse", "errors_so_far")
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,11 @@ class SettledPair:
     expected_to_not_worse: tuple[int, int]
     errors_so_far: tuple[int, int]
     level: float
-    bounds: Bounds = field(repr=False)
+    bounds: error_bounds.Bounds = field(repr=False)
     n_all_labels: int = 0
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> error_bounds.Pair:
         """How many rows there are, and on how many the two differ."""
         return self.bounds.pair
 
@@ -103,7 +105,7 @@ class SettledPair:
     def uses_challenger(self) -> bool:
         """Whether the challenger is the one to use on these rows."""
         own, others = self.errors_so_far
-        return self.answer == HELP or (self.answer == NOT_WORSE and own < others)
+        return self.answer == HELP or (self.answer == error_bounds.NOT_WORSE and own < others)
 
     @property
     def text(self) -> str:
@@ -133,30 +135,12 @@ class SettledPair:
         """Return the answer as plain JSON values."""
         decidable = self.bounds.decidable
         return {
-            "challenger": self.challenger,
-            "baseline": self.baseline,
-            "answer": self.answer,
-            "settled": self.settled,
-            "low": self.low,
-            "high": self.high,
-            "n_rows": self.pair.n_rows,
-            "n_different": self.pair.n_different,
-            "n_margin": self.pair.n_margin,
-            "alpha": self.pair.alpha,
-            "level": self.level,
-            "n_labels": self.n_labels,
-            "n_undecided": self.bounds.n_undecided,
-            "n_blank": self.bounds.n_blank,
-            "expected_more": list(self.expected_more),
-            "expected_to_not_worse": list(self.expected_to_not_worse),
-            "errors_so_far": list(self.errors_so_far),
-            "complete": self.bounds.complete,
-            "contradicted": self.bounds.contradicted,
+            **{name: getattr(self, name) for name in OF_ANSWER},
+            **{name: getattr(self.pair, name) for name in OF_PAIR},
+            **{name: getattr(self.bounds, name) for name in OF_BOUNDS},
+            **{name: list(getattr(self, name)) for name in RANGES},
             "decidable": decidable and [decidable.low, decidable.high],
             "path": self.bounds.path.tolist(),
-            "uses_challenger": self.uses_challenger,
-            "text": self.text,
-            "deploy": self.deploy,
         }
 
 
@@ -264,7 +248,7 @@ def _change(found: SettledPair) -> str:
 def _between(found: SettledPair) -> str:
     """Return the bounds and what they mean, in a sentence."""
     bounds, pair = found.bounds, found.pair
-    lead = "Still open: on" if found.answer == OPEN else "On"
+    lead = "Still open: on" if found.answer == error_bounds.OPEN else "On"
     differ = f"they differ on {counted(pair.n_different, 'row')}"
     sure = f"{percent_of_level(found.level)} sure; {differ}"
     if bounds.complete:
@@ -309,8 +293,8 @@ def _will_be_needed(found: SettledPair) -> str:
     most = found.pair.n_different - found.n_labels
     amount = about(*found.expected_more, most)
     more = f"{amount} more {'label' if amount == '1' else 'labels'}"
-    if found.answer in (NOT_WORSE, NOT_BETTER):
-        what = "better" if found.answer == NOT_WORSE else "worse"
+    if found.answer in (error_bounds.NOT_WORSE, error_bounds.NOT_BETTER):
+        what = "better" if found.answer == error_bounds.NOT_WORSE else "worse"
         return f"About {more} should settle whether it is {what}."
     rows = f"{amount} of these {found.pair.n_different:,} rows"
     first = f"About {more} should settle it"
@@ -345,11 +329,11 @@ def _deploy(found: SettledPair) -> str:
         HELP: f"Use {own} on these rows.",
         HARM: f"Use {other} on these rows: {own} would do harm.",
         NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
-        NOT_WORSE: (
+        error_bounds.NOT_WORSE: (
             f"Use {own} on these rows: it is not worse, and so far it {errors}."
             if found.uses_challenger
             else f"Use {other} for now: so far {own} {errors}."
         ),
-        NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
-        OPEN: f"Use {other} for now, the cautious choice.",
+        error_bounds.NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
+        error_bounds.OPEN: f"Use {other} for now, the cautious choice.",
     }[found.answer]

@@ -11,8 +11,9 @@ first label. A settlement has neither models nor tables: class codes, names of r
 so that it can be stored as JSON.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
@@ -21,28 +22,10 @@ import numpy as np
 
 from primum._typing import Index, Mask
 from primum._words import counted, listed
+from primum.judging import error_bounds, named_labels
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
-from primum.judging.error_bounds import (
-    BASELINE,
-    BLANK,
-    CHALLENGER,
-    NEITHER,
-    OPEN,
-    UNDECIDED,
-    Bounds,
-    Forecast,
-    Pair,
-    forecast,
-    settle,
-    shared_level,
-)
-from primum.judging.named_labels import (
-    CANNOT_SAY,
-    Known,
-    RowNames,
-    contradictions,
-    read_labels,
-)
+from primum.judging.error_bounds import BASELINE, BLANK, CHALLENGER, NEITHER, OPEN, UNDECIDED, Pair
+from primum.judging.named_labels import CANNOT_SAY
 from primum.judging.settled_pair import SettledPair, about
 
 # The version of the JSON form.
@@ -118,9 +101,12 @@ class Question:
             The bounds, the answer and its words.
         """
         outcomes = self.outcomes(labels)
-        bounds = settle(self.pair, outcomes)
+        bounds = error_bounds.settle(self.pair, outcomes)
         known = np.bincount(outcomes, minlength=BLANK + 1)
-        wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
+        wrong = (
+            known[BASELINE] + known[NEITHER],
+            known[CHALLENGER] + known[NEITHER],
+        )
         more = self._expected(outcomes, bounds)
         return SettledPair(
             *(self.challenger, self.baseline, bounds.n_labels),
@@ -131,26 +117,20 @@ class Question:
             n_all_labels=sum(code != CANNOT_SAY for code in labels.values()),
         )
 
-    def _expected(self, outcomes: Index, bounds: Bounds) -> Forecast:
+    def _expected(self, outcomes: Index, bounds: error_bounds.Bounds) -> error_bounds.Forecast:
         """Return how many more labels will be needed, at most as many as there are rows left."""
         if bounds.settled:
-            return Forecast(0, 0, 0, 0)
+            return error_bounds.Forecast(0, 0, 0, 0)
         left = int(np.sum(outcomes == BLANK))
-        found = forecast(self.pair, outcomes, wins=self.wins)
-        return Forecast(*(min(number, left) for number in vars(found).values()))
+        found = error_bounds.forecast(self.pair, outcomes, wins=self.wins)
+        return error_bounds.Forecast(*(min(number, left) for number in vars(found).values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
         return {
             "challenger": self.challenger,
             "baseline": self.baseline,
-            "pair": {
-                "n_rows": self.pair.n_rows,
-                "n_different": self.pair.n_different,
-                "two_outcomes": self.pair.two_outcomes,
-                "alpha": self.pair.alpha,
-                "margin": self.pair.margin,
-            },
+            "pair": asdict(self.pair),
             "codes": self.codes.tolist(),
             "wins": list(self.wins),
         }
@@ -164,8 +144,52 @@ class Question:
         return cls(values["challenger"], values["baseline"], pair, codes, (better, worse))
 
 
+class LedByFirst:
+    """Something about pairs of models, of which the first leads."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> tuple[SettledPair, ...]:
+        """What is settled of every pair."""
+
+    @property
+    def leading(self) -> SettledPair:
+        """What is settled of the first pair."""
+        return self.pairs[0]
+
+    @property
+    def answer(self) -> str:
+        """Its answer."""
+        return self.leading.answer
+
+    @property
+    def low(self) -> int:
+        """Its lower bound of errors(challenger) - errors(baseline), in rows."""
+        return self.leading.low
+
+    @property
+    def high(self) -> int:
+        """Its upper bound of errors(challenger) - errors(baseline), in rows."""
+        return self.leading.high
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that its answer is based on."""
+        return self.leading.n_labels
+
+    @property
+    def expected_more(self) -> tuple[int, int]:
+        """About how many more labels settle it, as a range."""
+        return self.leading.expected_more
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is settled."""
+        return self.leading.settled
+
+
 @dataclass(frozen=True)
-class Settlement:
+class Settlement(LedByFirst):
     """Questions about fitted models, the rows that answer them, and their labels so far.
 
     A settlement does not change: ``with_labels`` returns another one.
@@ -273,7 +297,7 @@ class Settlement:
         ...     classes=["no", "yes"],
         ... )
         >>> found = asked.with_labels({"r1": "yes", "r2": "no", "r3": "yes"})
-        >>> print(found.answers()[0])
+        >>> print(found.pairs[0])
         On your 100 rows the safe stack makes exactly 3 fewer errors than the baseline (they \
 differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stack on these rows.
         """
@@ -282,7 +306,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         codes = np.where((codes[..., :1] == codes[..., 1:]), SAME, codes)
         counts = np.sum(codes[..., 0] != SAME, axis=0).tolist()
         counts = counts if n_different is None else list(n_different)
-        alphas = shared_level(level, n_rows, counts, margin=margin)
+        alphas = error_bounds.shared_level(level, n_rows, counts, margin=margin)
         asked = [
             Pair(n_rows, count, len(classes) == 2, alpha, margin)
             for count, alpha in zip(counts, alphas, strict=True)
@@ -309,12 +333,12 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         return tuple(f"r{place + 1}" for place in range(len(self.rows)))
 
     @cached_property
-    def names(self) -> RowNames:
+    def names(self) -> named_labels.RowNames:
         """All names of the rows."""
-        return RowNames(self.keys, self.rows.tolist(), self.ids, self.id_name)
+        return named_labels.RowNames(self.keys, self.rows.tolist(), self.ids, self.id_name)
 
     def with_labels(
-        self, labels: Any, *, known: Known | None = None, correct: bool = False
+        self, labels: Any, *, known: named_labels.Known | None = None, correct: bool = False
     ) -> Self:
         """Return the settlement with further labels.
 
@@ -337,9 +361,11 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         Settlement
             With all labels so far.
         """
-        new, notes = read_labels(labels, self.names, self.classes, target=self.target, known=known)
+        new, notes = named_labels.read_labels(
+            labels, self.names, self.classes, target=self.target, known=known
+        )
         if not correct:
-            for sentence in contradictions(self.labels, new, self.names, self.classes):
+            for sentence in named_labels.contradictions(self.labels, new, self.names, self.classes):
                 raise ValueError(sentence)
         return replace(self, labels={**self.labels, **new}, notes=tuple(notes))
 
@@ -347,59 +373,16 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """Return the settlement without its labels."""
         return replace(self, labels={}, notes=())
 
-    def answers(self) -> list[SettledPair]:
-        """Return what is settled, for every question."""
-        return list(self._answers)
-
     @cached_property
-    def _answers(self) -> tuple[SettledPair, ...]:
-        return tuple(question.answer(self.labels, self.level) for question in self.questions)
-
-    @property
-    def leading(self) -> SettledPair:
-        """The answer to the first question."""
-        return self._answers[0]
-
-    @property
     def pairs(self) -> tuple[SettledPair, ...]:
-        """The answers to all questions."""
-        return self._answers
-
-    @property
-    def answer(self) -> str:
-        """The answer to the first question."""
-        return self.leading.answer
-
-    @property
-    def low(self) -> int:
-        """The lower bound of errors(challenger) - errors(baseline) of the first, in rows."""
-        return self.leading.low
-
-    @property
-    def high(self) -> int:
-        """The upper bound of errors(challenger) - errors(baseline) of the first, in rows."""
-        return self.leading.high
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels that the first answer is based on."""
-        return self.leading.n_labels
-
-    @property
-    def expected_more(self) -> tuple[int, int]:
-        """About how many more labels settle the first question, as a range."""
-        return self.leading.expected_more
-
-    @property
-    def settled(self) -> bool:
-        """Whether the first question has an answer; the others are optional."""
-        return self.leading.settled
+        """What is settled, for every question."""
+        return tuple(question.answer(self.labels, self.level) for question in self.questions)
 
     @cached_property
     def places_to_label(self) -> Index:
         """Places of the rows without a label that a question which is still open needs."""
         needed = np.zeros(len(self.rows), dtype=bool)
-        for question, answer in zip(self.questions, self._answers, strict=True):
+        for question, answer in zip(self.questions, self.pairs, strict=True):
             if not answer.settled:
                 needed |= question.differs
         needed[list(self.labels)] = False
@@ -413,7 +396,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             raise ValueError(f"n must be an int >= 1, or None for the expected number, got {n!r}.")
         return self.places_to_label[:n]
 
-    def forecast(self) -> Forecast:
+    def forecast(self) -> error_bounds.Forecast:
         """Return how many more rows have to be labelled, from the top, for the first open question.
 
         Rows that only other open questions need are between them, and counted.
@@ -423,13 +406,13 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         Forecast
             Ranges; zeros if all is settled.
         """
-        for question, answer in zip(self.questions, self._answers, strict=True):
+        for question, answer in zip(self.questions, self.pairs, strict=True):
             if not answer.settled:
                 own = np.flatnonzero(question.differs[self.places_to_label]) + 1
                 until = np.concatenate([[0], own])
                 found = (*answer.expected_more, *answer.expected_to_not_worse)
-                return Forecast(*(int(until[number]) for number in found))
-        return Forecast(0, 0, 0, 0)
+                return error_bounds.Forecast(*(int(until[number]) for number in found))
+        return error_bounds.Forecast(0, 0, 0, 0)
 
     @property
     def request(self) -> str:
@@ -441,7 +424,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         more, most = self.forecast(), len(self.places_to_label)
         if more.high == 0:
             return ""
-        asked = next(answer for answer in self._answers if not answer.settled)
+        asked = next(answer for answer in self.pairs if not answer.settled)
         amount = about(more.low, more.high, most)
         not_worse = about(more.not_worse_low, more.not_worse_high, most)
         also = f" ({not_worse} rule out that {asked.challenger} is worse)"
@@ -498,7 +481,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """What is known of the further questions, which are optional: a few sentences for each."""
         return [
             answer.text if answer.settled else f"{answer.text} This question is optional."
-            for answer in self._answers[1:]
+            for answer in self.pairs[1:]
         ]
 
     def to_dict(self) -> dict[str, Any]:
