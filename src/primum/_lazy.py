@@ -79,6 +79,11 @@ def needed(what: str, otherwise: str = "") -> Iterator[None]:
         raise ImportError(install_advice(f"{what} need", name, otherwise)) from problem
 
 
+def package_advice(needs: str, name: str, note: str) -> str:
+    """Return the sentence that a package which no extra has is needed, and what to know of it."""
+    return f"{needs} {name}: pip install {name}. {note}"
+
+
 def install_advice(needs: str, name: str, otherwise: str = "") -> str:
     """Return the sentence that a package is needed, and the command that installs it."""
     instead = f", or {otherwise}" if otherwise else ""

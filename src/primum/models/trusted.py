@@ -22,6 +22,7 @@ from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.safe.candidates.base import Affine, LinearModel
 from primum.safe.candidates.graphs import KernelModel, NeighborModel
+from primum.safe.candidates.packages import PackagedClassifier, PackagedModel
 from primum.safe.candidates.trees import (
     BoostedModel,
     BoostingClassifier,
@@ -36,7 +37,7 @@ from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
-    *(ForestClassifier, BoostingClassifier),
+    *(ForestClassifier, BoostingClassifier, PackagedClassifier),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
@@ -53,6 +54,7 @@ STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
     Disagreement,
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
+    PackagedModel,
 )
 PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
@@ -135,6 +137,8 @@ def _fault_of_a_prediction(model: Any) -> str | None:
     row = _row_of_zeros(model)
     try:
         predicted = model.predict(row)
+    except ImportError:  # the package whose model it is has to be installed
+        raise
     except Exception as problem:  # attributes of a damaged model can be anything
         return f"it cannot predict ({type(problem).__name__})"
     is_class = predicted.shape == (1,) and predicted[0] in model.classes_.tolist()

@@ -344,13 +344,14 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             scored.add(entrants.all)
         else:
             baselines, *others = entrants.units
+            probe = scored.rows.with_at_most(MOST_COMPARED).unlabeled
             scored.add(baselines)
-            reserve = sum(scored.seconds.values()) / len(scored.folds)
+            scored.measure_predictions(baselines, probe)
+            reserve = scored.final_seconds(baselines)
             for unit in others:
                 left = self.time_budget - (time.perf_counter() - start) - reserve
-                before = sum(scored.seconds.values())
-                if scored.add_within(unit, left):
-                    reserve += (sum(scored.seconds.values()) - before) / len(scored.folds)
+                if scored.add_within(unit, left, probe):
+                    reserve += scored.final_seconds(unit)
                 else:
                     names = " and ".join(candidate.name for candidate in unit)
                     scored.notes.append(f"{names}: {LACK_OF_TIME}")

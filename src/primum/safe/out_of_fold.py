@@ -4,7 +4,9 @@ Every candidate is prepared once and then fitted to the training rows of every f
 (candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
 in any fold is left out, and every failure is kept with its reason. With a time budget the
 candidates come in turn: fits to two small parts of the rows predict whether the first fold fits,
-the first fold is measured, and the rest is done only if it fits.
+the first fold is measured, and the rest is done only if it fits. The times include predictions of
+held-out rows: some models do most of their work there. Of these, the time in which the final model
+predicts unlabelled rows is measured too.
 
 A fit that has begun is not interrupted, so its time must be known before. The time of n rows is
 modelled as ``a + b n^g`` with the power g with which it grows (``Candidate.growth``); two fits give
@@ -30,6 +32,10 @@ from primum.safe.stack import stacked_scores
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
 SHARES = (1 / 12, 1 / 6)
 FEW_ROWS = 300
+# A fold holds out about this share of the labelled rows.
+HELD_OUT = 1 / 5
+# Of slow predictions, those of two small numbers of rows tell how long all take.
+PREDICTED = (25, 100)
 
 
 def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -> float:
@@ -68,8 +74,27 @@ def _timed(
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        prepared_for(part, candidate).fit(np.arange(len(labeled)), labels.take(labeled))
+        prepared = prepared_for(part, candidate)
+        model = prepared.fit(np.arange(len(labeled)), labels.take(labeled))
+        model.predict(part.labeled[: max(1, int(HELD_OUT * len(labeled)))])
     return len(labeled) + int(share * used), time.perf_counter() - start
+
+
+def prediction_seconds(prepared: Prepared, labels: Targets, X: Any) -> float:
+    """Return about how long the final model of a candidate takes to predict rows."""
+    sizes = PREDICTED if X.shape[0] > PREDICTED[-1] else (X.shape[0],)
+    pairs = []
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore")
+        try:
+            model = prepared.fit(np.arange(len(labels)), labels)
+            for n_rows in sizes:
+                start = time.perf_counter()
+                model.predict(X[:n_rows])
+                pairs.append((n_rows, time.perf_counter() - start))
+        except Exception:
+            return 0.0  # it fails again, and is then listed
+    return extrapolated(pairs, X.shape[0], 1.0) if len(pairs) > 1 else pairs[0][1]
 
 
 @dataclass(frozen=True)
@@ -159,6 +184,8 @@ class OutOfFold:
         Of the candidates that did not fail.
     prepared, seconds : dict
         The prepared candidates, and how long each took in all.
+    predicting : dict of str to float
+        How long the final models of candidates with slow predictions will take to predict.
     failures : list of Failure
         What failed, in order.
     notes : list of str
@@ -176,6 +203,7 @@ class OutOfFold:
     scores: dict[str, Floats] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    predicting: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     approximated: dict[str, list[str]] = field(default_factory=dict)
@@ -189,11 +217,25 @@ class OutOfFold:
         self._score(self._alive(candidates), range(len(self.folds)))
         self._finish(candidates)
 
-    def add_within(self, candidates: Sequence[Candidate], seconds: float) -> bool:
+    def measure_predictions(self, candidates: Sequence[Candidate], X: Any) -> None:
+        """Measure how long the final models of candidates with slow predictions need for rows."""
+        for candidate in self._alive(candidates):
+            if candidate.slow_prediction and X.shape[0]:
+                prepared = self.prepared[candidate.name]
+                self.predicting[candidate.name] = prediction_seconds(prepared, self.labels, X)
+
+    def final_seconds(self, candidates: Sequence[Candidate]) -> float:
+        """Return about how long the final fits of scored candidates and their predictions take."""
+        names = [candidate.name for candidate in self._alive(candidates)]
+        fits = sum(self.seconds[name] for name in names) / len(self.folds)
+        return fits + sum(self.predicting.get(name, 0.0) for name in names)
+
+    def add_within(self, candidates: Sequence[Candidate], seconds: float, X: Any) -> bool:
         """Compute the scores of candidates if they are expected to take no longer than that.
 
         Their preparation and first fold, which are not interrupted, are computed only if fits to
-        fewer rows predict that there is time for them; they show how long the rest will take.
+        fewer rows predict that there is time for them; they show how long the rest will take. X are
+        the rows that the final models will predict.
         """
         start = time.perf_counter()
         needed = 0.0
@@ -205,18 +247,27 @@ class OutOfFold:
         if time.perf_counter() - start + needed > seconds:
             return False
         self._prepare(candidates)
+        if time.perf_counter() - start > seconds:  # of loading a package or a network, for example
+            return self._leave_out(candidates)
         before = dict(self.seconds)
         self._score(self._alive(candidates), range(1))
         fits = [self.seconds[c.name] - before[c.name] for c in self._alive(candidates)]
         rounds = -(-len(fits) * (len(self.folds) - 1) // effective_n_jobs(self.n_jobs))
         further = (rounds / max(len(fits), 1) + 1) * sum(fits)
         if time.perf_counter() - start + further > seconds:
-            for candidate in candidates:
-                self._forget(candidate.name)
-            return False
+            return self._leave_out(candidates)
+        self.measure_predictions(candidates, X)
+        further += sum(self.predicting.get(candidate.name, 0.0) for candidate in candidates)
+        if time.perf_counter() - start + further > seconds:
+            return self._leave_out(candidates)
         self._score(self._alive(candidates), range(1, len(self.folds)))
         self._finish(candidates)
         return True
+
+    def _leave_out(self, candidates: Sequence[Candidate]) -> bool:
+        for candidate in candidates:
+            self._forget(candidate.name)
+        return False
 
     def _alive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         failed = {failure.candidate for failure in self.failures}
@@ -266,7 +317,8 @@ class OutOfFold:
             self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
 
     def _forget(self, name: str) -> None:
-        for kept in (self.prepared, self._parts, self._warned, self.approximated):
+        by_name = (self.prepared, self._parts, self._warned, self.approximated, self.predicting)
+        for kept in by_name:
             kept.pop(name, None)
 
     def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:

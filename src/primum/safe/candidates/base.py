@@ -493,6 +493,8 @@ class Candidate(ABC):
         With which power of the number of rows the time of its preparation and of a fit grows.
     reduces : bool
         Whether it receives the components of all rows, if these are too wide.
+    slow_prediction : bool
+        Whether predictions may take as long as fits, so that their time has to be measured.
     """
 
     name: str
@@ -501,6 +503,7 @@ class Candidate(ABC):
     most_unlabeled: int | None = None
     growth: float = 1.0
     reduces: bool = False
+    slow_prediction: bool = False
 
     def applies_to(self, n_classes: int) -> bool:
         """Return whether it can be fitted to that many classes."""
@@ -528,10 +531,13 @@ class PreparedRows(PreparedAsGiven):
         The rows.
     fit_rows : callable
         Labelled training rows, their labels, a seed and a scaling to the model.
+    note : str
+        What was approximated.
     """
 
     rows: SharedRows
     fit_rows: Callable[[Any, Any, int, Scaling], "CandidateModel"]
+    note: str = ""
 
     def fit(self, train: Index, labels: Targets) -> "CandidateModel":  # noqa: D102
         rows = self.rows

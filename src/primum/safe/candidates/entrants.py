@@ -21,6 +21,7 @@ from primum.safe.candidates.base import (
     SharedRows,
     partly_labelled,
 )
+from primum.safe.candidates.packages import ON_REQUEST, require_installed
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Wrapped(Candidate):
     """
 
     growth = 2.0
+    slow_prediction = True
 
     def __init__(
         self, entry: Entry, counterpart: str | None = None, weighted: bool | None = None
@@ -220,7 +222,7 @@ def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
 
 def _add_own(item: Any, known: dict[str, Candidate]) -> str:
     """Return the name of a candidate of the user's, and add it to the known ones."""
-    own = _wrapped(item)
+    own = _wrapped(item, known)
     for candidate in own:
         if candidate.name in known:
             raise ValueError(
@@ -231,15 +233,20 @@ def _add_own(item: Any, known: dict[str, Candidate]) -> str:
 
 
 def _known_name(name: str, known: dict[str, Candidate]) -> str:
+    """Return a name that is known, or of a model on request, which is known from then on."""
+    if name in ON_REQUEST and name not in known:
+        require_installed(name)
+        known[name] = ON_REQUEST[name]
     if name not in known:
+        names = dict.fromkeys([*known, *ON_REQUEST])
         raise ValueError(
-            f"There is no candidate called {name!r}: choose from {', '.join(known)}, or pass "
+            f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
             "(name, classifier) or (name, classifier, uses_unlabeled)."
         )
     return name
 
 
-def _wrapped(item: Any) -> list[Candidate]:
+def _wrapped(item: Any, known: dict[str, Candidate]) -> list[Candidate]:
     """Return a user's candidate, and its counterpart if there is one."""
     if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
         raise ValueError(f"Every item of candidates must be {KINDS}, got {item!r}.")
@@ -248,7 +255,7 @@ def _wrapped(item: Any) -> list[Candidate]:
     if len(item) < 4 or not entry.uses_unlabeled:
         return [Wrapped(entry)]
     if isinstance(item[3], str):
-        _known_name(item[3], CANDIDATES)
+        _known_name(item[3], known)
         return [Wrapped(entry, item[3])]
     name = f"{entry.name} (labelled)"
     _check_scores(name, item[3])

@@ -1,0 +1,242 @@
+"""Models of other packages as candidates, by name: TabPFN, TabICL and CatBoost.
+
+None of the packages is a dependency, and each is imported only where it is used. A name stands for
+the package's classifier as its authors set it up, with a seed, one thread for CatBoost, and no
+files written. All of them receive the rows as dense numbers.
+
+TabPFN and TabICL learn in context: a fit stores the labelled rows and loads the weights of a
+network, which are downloaded at first use, and the work is done when rows are predicted. So the
+preparation of such a candidate is a fit to a few rows: a download happens there, once, and if it
+fails the candidate fails once and not in every fold. The time of predictions is measured where
+there is a time budget (``Candidate.slow_prediction``).
+
+A fitted model consists of its training rows. The object of the package is made from them when it is
+first needed, so that a model file has arrays only, and runs no code but that of the installed
+package. (CatBoost is fitted again with the same seed.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from primum._lazy import is_installed, package_advice
+from primum._typing import Floats, Index
+from primum.reading.classifiers import class_scores
+from primum.safe.candidates.alone import CandidateClassifier
+from primum.safe.candidates.base import (
+    Candidate,
+    CandidateModel,
+    Labels,
+    PreparedRows,
+    SharedRows,
+    Supervised,
+    as_dense,
+    constant_model,
+)
+from primum.safe.candidates.trees import BoostingClassifier, histogram_boosting
+
+# The labelled rows, at most, to which a model is fitted to load its weights.
+FEW_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package with a classifier.
+
+    Attributes
+    ----------
+    name : str
+        Under which it is installed, imported and named as a candidate.
+    classifier : str
+        The class.
+    licence : str
+        What to know before it is installed, a sentence.
+    seed : str
+        The parameter for the seed.
+    settings : mapping
+        Other parameters.
+    takes_weights : bool
+        Whether ``fit`` accepts weights of rows.
+    in_context : bool
+        Whether it has weights that are downloaded, and learns when it predicts.
+    """
+
+    name: str
+    classifier: str
+    licence: str
+    seed: str = "random_state"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    takes_weights: bool = False
+    in_context: bool = False
+
+    def require(self) -> None:
+        """Raise an error if the package is not installed."""
+        if not is_installed(self.name):
+            raise ImportError(
+                package_advice(f"The model {self.name!r} needs", self.name, self.licence)
+            )
+
+    def estimator(self, seed: int) -> Any:
+        """Return the classifier, not fitted."""
+        self.require()
+        cls = getattr(import_module(self.name), self.classifier)
+        return cls(**{self.seed: seed}, **self.settings)
+
+
+PACKAGES = {
+    package.name: package
+    for package in (
+        Package(
+            "tabpfn",
+            "TabPFNClassifier",
+            "The licence of its code is Apache-2.0; that of the weights of its latest versions, "
+            "which are downloaded at first use after a login, excludes commercial use.",
+            in_context=True,
+        ),
+        Package(
+            "tabicl",
+            "TabICLClassifier",
+            "Its licence is BSD-3-Clause; its weights are downloaded at first use.",
+            in_context=True,
+        ),
+        Package(
+            "catboost",
+            "CatBoostClassifier",
+            "Its licence is Apache-2.0; it has no weights to download.",
+            seed="random_seed",
+            settings={"verbose": False, "allow_writing_files": False, "thread_count": 1},
+            takes_weights=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class PackagedModel(CandidateModel):
+    """A model of a package, as the rows that it was fitted to.
+
+    Attributes
+    ----------
+    package : str
+        Its name.
+    X : array of shape (n_rows, n_features)
+        The training rows.
+    codes : array of shape (n_rows,)
+        Their classes, of which at least two occur.
+    n_classes : int
+        Number of classes.
+    weight : array or None
+        Weights of the rows.
+    seed : int
+        Seed of whatever is random.
+    """
+
+    package: str
+    X: Floats
+    codes: Index
+    n_classes: int
+    weight: Floats | None
+    seed: int
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The classifier of the package."""
+        package = PACKAGES[self.package]
+        weights = package.takes_weights and self.weight is not None
+        options = {"sample_weight": self.weight} if weights else {}
+        return package.estimator(self.seed).fit(self.X.copy(), self.codes, **options)
+
+    @cached_property
+    def _last(self) -> dict[str, Floats]:
+        """The rows that were predicted last, and their scores."""
+        return {}
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        rows = as_dense(X)
+        # Comparisons ask for classes and probabilities of the same rows, and each takes long.
+        if self._last and np.array_equal(self._last["rows"], rows):
+            return self._last["scores"].copy()
+        scores = class_scores(self.fitted, rows, self.n_classes, self.package)
+        self._last.update(rows=rows.copy(), scores=scores)
+        return scores.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the package made is made again from the rows.
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+
+def fit_package(name: str, X: Any, labels: Labels, seed: int) -> CandidateModel:
+    """Return the model of a package fitted to labelled rows."""
+    if len(labels.present) == 1:
+        return constant_model(labels, X.shape[1])
+    rows = as_dense(X).astype(np.float64, copy=True)
+    model = PackagedModel(name, rows, labels.codes, labels.n_classes, labels.weight, seed)
+    _ = model.fitted  # now, so that an error is one of the fit
+    return model
+
+
+class Packaged(Supervised):
+    """The model of a package, whose time is taken to grow with the square of the rows."""
+
+    slow_prediction = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, partial(fit_package, name), growth=2.0)
+
+    def prepare(self, rows: SharedRows) -> PreparedRows:
+        """Import the package, and load the weights of its network by a fit to a few rows."""
+        package = PACKAGES[self.name]
+        package.require()
+        if package.in_context:
+            few = rows.labeled[:FEW_ROWS]
+            self.fit_rows(few, Labels(np.arange(few.shape[0]) % 2, 2), rows.seed)
+        ignored = rows.weighted and not package.takes_weights
+        return PreparedRows(
+            rows, self.fit_rows, f"{self.name} ignores sample_weight." if ignored else ""
+        )
+
+
+class PackagedClassifier(CandidateClassifier):
+    """The classifier of a package, by the name of the package.
+
+    Parameters
+    ----------
+    package : str
+        "tabpfn", "tabicl" or "catboost".
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+    """
+
+    def __init__(self, package: str, random_state: Any = None) -> None:
+        self.package = package
+        self.random_state = random_state
+
+    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+        from sklearn.utils import check_random_state
+
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return fit_package(self.package, X, labels, seed)
+
+
+BOOSTING = "hist_gradient_boosting"
+# What people already use, by name: no default candidates, and no counterparts of any.
+ON_REQUEST: dict[str, Candidate] = {
+    BOOSTING: Supervised(BOOSTING, histogram_boosting),
+    **{name: Packaged(name) for name in PACKAGES},
+}
+
+
+def require_installed(name: str) -> None:
+    """Raise an error if a name is that of a package which is not installed."""
+    if name in PACKAGES:
+        PACKAGES[name].require()
+
+
+def classifier_on_request(name: str) -> CandidateClassifier:
+    """Return the classifier of a name in ``ON_REQUEST``."""
+    require_installed(name)
+    return BoostingClassifier() if name == BOOSTING else PackagedClassifier(name)
