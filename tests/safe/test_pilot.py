@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from primum.reading.folds import Fold
 from primum.safe import out_of_fold as pilot
 from primum.safe.candidates import CANDIDATES, Candidate, Labels, SharedRows
 
@@ -32,6 +33,10 @@ class Powers(Candidate):
     def fit(self, train, labels):
         assert np.bincount(labels.codes)[1] == 2
         Clock.now += (len(train) + self.rows.unlabeled.shape[0]) ** self.growth
+        return self
+
+    def predict(self, X):
+        return np.full((X.shape[0], 2), 0.5)
 
 
 def rows_of(n_labeled, n_unlabeled):
@@ -71,3 +76,43 @@ def test_few_rows_are_not_tried():
 def test_a_candidate_that_fails_is_not_predicted():
     rows, labels = rows_of(100, 900)
     assert pilot.predicted_seconds(Powers("two"), rows, labels) == 0
+
+
+class InContext(Candidate):
+    """Fits at once, and takes a second for every row that it predicts."""
+
+    name, slow_prediction = "in context", True
+
+    def prepare(self, rows):
+        self.rows = rows
+        return self
+
+    note = ""
+
+    def fit(self, train, labels):
+        return self
+
+    def predict(self, X):
+        Clock.now += X.shape[0]
+        return np.full((X.shape[0], 2), 0.5)
+
+    def held_out(self, train, test, labels):
+        return self.predict(self.rows.labeled[test])
+
+
+@pytest.mark.parametrize(("n_unlabeled", "seconds", "done"), [(0, 70, True), (0, 50, False),
+    (1000, 1500, True), (1000, 1000, False), (60, 200, True)])  # fmt: skip
+def test_predictions_count_as_time(monkeypatch, n_unlabeled, seconds, done):
+    """Three folds of 20 rows take 60 seconds, and the final model predicts unlabelled rows."""
+    monkeypatch.setattr(pilot, "time", Clock)
+    rows, labels = rows_of(60, n_unlabeled)
+    parts = np.split(np.arange(60), 3)
+    folds = [Fold(np.setdiff1d(np.arange(60), part), part) for part in parts]
+    scored = pilot.OutOfFold(rows, labels, folds)
+    start, candidate = Clock.now, InContext()
+    assert scored.add_within([candidate], seconds + 20, rows.unlabeled) is done
+    assert ("in context" in scored.scores) is done
+    if done:
+        assert scored.final_seconds([candidate]) == pytest.approx(20 + n_unlabeled)
+        # With the final fit it keeps to the time: 125 seconds tell how long 1000 rows take.
+        assert Clock.now - start + 20 + n_unlabeled <= seconds + 20

@@ -74,14 +74,16 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     candidates : "default" or list, default="default"
         The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
         "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
-        or a classifier of your own as ``(name, classifier)`` or ``(name, classifier,
+        "hist_gradient_boosting", "tabpfn", "tabicl" or "catboost" (the last three if the package
+        of that name is installed), or a classifier of your own as ``(name, classifier)`` or ``(name, classifier,
         uses_unlabeled)``. If it uses unlabelled rows, which is the default, it is fitted to all
         rows, with -1 for unknown labels (and class codes 0, 1, ... for known ones), and a fourth
         item may be its supervised counterpart: a name or a classifier.
         It needs ``predict_proba`` or ``decision_function``.
     baseline : str, classifier or list, default=("ridge", "logistic")
         The supervised model to be compared with: the name of a supervised candidate, a classifier,
-        or a list of names, classifiers and ``(name, classifier)``, whose mean is taken.
+        or a list of names, classifiers and ``(name, classifier)``, whose mean is taken. The model
+        is safe against this baseline: ``baseline="tabpfn"`` is for those who would use TabPFN.
     shrinkage : float, default=3.0
         Strength of the shrinkage towards the baseline.
     cv : int, splitter or iterable, default=5
@@ -173,6 +175,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     * tsvm: transductive SVM by annealing, for two classes only (the SVM)
     * icls: implicitly constrained least squares (ridge)
     * forest: 100 extremely randomised trees
+    * hist_gradient_boosting: histogram boosting with small leaves; not a default candidate
+    * tabpfn, tabicl, catboost: the classifiers of these packages with their default settings, which
+      are imported when they are used; not default candidates. Networks of the first two are
+      downloaded at first use, and have licences of their own.
 
     Features are standardised: by all rows for those that use unlabelled rows, by the labelled
     training rows for the others. Of sparse rows with more than 1000 columns, such as texts, those

@@ -1,8 +1,8 @@
 """Models of other packages as candidates, by name: TabPFN, TabICL and CatBoost.
 
 None of the packages is a dependency, and each is imported only where it is used. A name stands for
-the package's classifier as its authors set it up, with a seed, one thread for CatBoost, and no
-files written. All of them receive the rows as dense numbers.
+the package's classifier or regressor as its authors set it up, with a seed, one thread for
+CatBoost, and no files written. All of them receive the rows as dense numbers.
 
 TabPFN and TabICL learn in context: a fit stores the labelled rows and loads the weights of a
 network, which are downloaded at first use, and the work is done when rows are predicted. So the
@@ -24,16 +24,19 @@ from typing import Any
 import numpy as np
 
 from primum._lazy import is_installed, package_advice
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats
 from primum.reading.classifiers import class_scores
+from primum.reading.targets import TargetScale
 from primum.safe.candidates.alone import CandidateClassifier
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
     Labels,
+    Numbers,
     PreparedRows,
     SharedRows,
     Supervised,
+    Targets,
     as_dense,
     constant_model,
 )
@@ -45,14 +48,14 @@ FEW_ROWS = 20
 
 @dataclass(frozen=True)
 class Package:
-    """A package with a classifier.
+    """A package with a classifier and a regressor.
 
     Attributes
     ----------
     name : str
         Under which it is installed, imported and named as a candidate.
-    classifier : str
-        The class.
+    classifier, regressor : str
+        The classes.
     licence : str
         What to know before it is installed, a sentence.
     seed : str
@@ -67,6 +70,7 @@ class Package:
 
     name: str
     classifier: str
+    regressor: str
     licence: str
     seed: str = "random_state"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -80,10 +84,10 @@ class Package:
                 package_advice(f"The model {self.name!r} needs", self.name, self.licence)
             )
 
-    def estimator(self, seed: int) -> Any:
-        """Return the classifier, not fitted."""
+    def estimator(self, seed: int, *, of_classes: bool) -> Any:
+        """Return the classifier or the regressor, not fitted."""
         self.require()
-        cls = getattr(import_module(self.name), self.classifier)
+        cls = getattr(import_module(self.name), self.classifier if of_classes else self.regressor)
         return cls(**{self.seed: seed}, **self.settings)
 
 
@@ -93,6 +97,7 @@ PACKAGES = {
         Package(
             "tabpfn",
             "TabPFNClassifier",
+            "TabPFNRegressor",
             "The licence of its code is Apache-2.0; that of the weights of its latest versions, "
             "which are downloaded at first use after a login, excludes commercial use.",
             in_context=True,
@@ -100,12 +105,14 @@ PACKAGES = {
         Package(
             "tabicl",
             "TabICLClassifier",
+            "TabICLRegressor",
             "Its licence is BSD-3-Clause; its weights are downloaded at first use.",
             in_context=True,
         ),
         Package(
             "catboost",
             "CatBoostClassifier",
+            "CatBoostRegressor",
             "Its licence is Apache-2.0; it has no weights to download.",
             seed="random_seed",
             settings={"verbose": False, "allow_writing_files": False, "thread_count": 1},
@@ -125,10 +132,10 @@ class PackagedModel(CandidateModel):
         Its name.
     X : array of shape (n_rows, n_features)
         The training rows.
-    codes : array of shape (n_rows,)
-        Their classes, of which at least two occur.
+    y : array of shape (n_rows,)
+        Their classes as codes, of which at least two occur, or standardised numbers.
     n_classes : int
-        Number of classes.
+        Number of classes; 0 for numbers.
     weight : array or None
         Weights of the rows.
     seed : int
@@ -137,18 +144,19 @@ class PackagedModel(CandidateModel):
 
     package: str
     X: Floats
-    codes: Index
+    y: AnyArray
     n_classes: int
     weight: Floats | None
     seed: int
 
     @cached_property
     def fitted(self) -> Any:
-        """The classifier of the package."""
+        """The estimator of the package."""
         package = PACKAGES[self.package]
         weights = package.takes_weights and self.weight is not None
         options = {"sample_weight": self.weight} if weights else {}
-        return package.estimator(self.seed).fit(self.X.copy(), self.codes, **options)
+        estimator = package.estimator(self.seed, of_classes=self.n_classes > 0)
+        return estimator.fit(self.X.copy(), self.y, **options)
 
     @cached_property
     def _last(self) -> dict[str, Floats]:
@@ -160,32 +168,48 @@ class PackagedModel(CandidateModel):
         # Comparisons ask for classes and probabilities of the same rows, and each takes long.
         if self._last and np.array_equal(self._last["rows"], rows):
             return self._last["scores"].copy()
-        scores = class_scores(self.fitted, rows, self.n_classes, self.package)
+        scores = self._scores(rows)
         self._last.update(rows=rows.copy(), scores=scores)
         return scores.copy()
+
+    def _scores(self, rows: Floats) -> Floats:
+        if self.n_classes:
+            return class_scores(self.fitted, rows, self.n_classes, self.package)
+        return np.asarray(self.fitted.predict(rows.copy()), dtype=float).reshape(-1, 1)
 
     def __getstate__(self) -> dict[str, Any]:
         # What the package made is made again from the rows.
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
 
-def fit_package(name: str, X: Any, labels: Labels, seed: int) -> CandidateModel:
+def fit_package(name: str, X: Any, labels: Targets, seed: int) -> CandidateModel:
     """Return the model of a package fitted to labelled rows."""
-    if len(labels.present) == 1:
+    if labels.are_equal:
         return constant_model(labels, X.shape[1])
     rows = as_dense(X).astype(np.float64, copy=True)
-    model = PackagedModel(name, rows, labels.codes, labels.n_classes, labels.weight, seed)
+    n_classes = labels.n_classes if isinstance(labels, Labels) else 0
+    y = labels.given if n_classes else labels.values[:, 0]
+    model = PackagedModel(name, rows, y, n_classes, labels.weight, seed)
     _ = model.fitted  # now, so that an error is one of the fit
     return model
 
 
 class Packaged(Supervised):
-    """The model of a package, whose time is taken to grow with the square of the rows."""
+    """The model of a package, whose time is taken to grow with the square of the rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the package.
+    of_classes : bool, default=True
+        Whether the targets are classes, and not numbers: the two may have weights of their own.
+    """
 
     slow_prediction = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, of_classes: bool = True) -> None:
         super().__init__(name, partial(fit_package, name), growth=2.0)
+        self.of_classes = of_classes
 
     def prepare(self, rows: SharedRows) -> PreparedRows:
         """Import the package, and load the weights of its network by a fit to a few rows."""
@@ -193,7 +217,9 @@ class Packaged(Supervised):
         package.require()
         if package.in_context:
             few = rows.labeled[:FEW_ROWS]
-            self.fit_rows(few, Labels(np.arange(few.shape[0]) % 2, 2), rows.seed)
+            codes = np.arange(few.shape[0]) % 2
+            numbers = Numbers(codes.astype(float), TargetScale(0.0, 1.0))
+            self.fit_rows(few, Labels(codes, 2) if self.of_classes else numbers, rows.seed)
         ignored = rows.weighted and not package.takes_weights
         return PreparedRows(
             rows, self.fit_rows, f"{self.name} ignores sample_weight." if ignored else ""
@@ -223,10 +249,15 @@ class PackagedClassifier(CandidateClassifier):
 
 
 BOOSTING = "hist_gradient_boosting"
-# What people already use, by name: no default candidates, and no counterparts of any.
+# What people already use, by name: no default candidates, and no counterparts of any. For classes
+# and for numbers.
 ON_REQUEST: dict[str, Candidate] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name) for name in PACKAGES},
+}
+NUMBERS_ON_REQUEST: dict[str, Candidate] = {
+    BOOSTING: Supervised(BOOSTING, histogram_boosting),
+    **{name: Packaged(name, of_classes=False) for name in PACKAGES},
 }
 
 

@@ -189,6 +189,8 @@ class ForestClassifier(CandidateClassifier):
 class BoostedModel(Trees):
     """Trees whose values add up to the logarithms of odds, one tree per round and class.
 
+    Those of numbers add up to the score itself.
+
     The trees of a round are consecutive.
 
     Attributes
@@ -196,16 +198,21 @@ class BoostedModel(Trees):
     value : array of shape (n_nodes,)
         What a leaf adds.
     start : array of shape (n_scores,)
-        The scores without trees: one for two classes, otherwise one for each.
+        The scores without trees: one for two classes or a number, otherwise one for each class.
+    are_shares : bool
+        Whether the scores are of classes.
     """
 
     value: Floats
     start: Floats
+    are_shares: bool = True
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         def of_block(rows: Floats) -> Floats:
             added = self.value[self.leaves_of(rows)]
             scores = self.start + added.reshape(len(rows), -1, len(self.start)).sum(axis=1)
+            if not self.are_shares:
+                return np.asarray(scores)
             if scores.shape[1] > 1:
                 return np.asarray(softmax(scores, axis=1))
             return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
@@ -213,10 +220,10 @@ class BoostedModel(Trees):
         return in_blocks(of_block, X, len(self.roots))
 
 
-def boosted_model(booster: Any, columns: Index, labels: Labels) -> BoostedModel:
+def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel:
     """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
     trees, start = boosted_trees(booster)
-    if len(labels.present) < labels.n_classes:
+    if isinstance(labels, Labels) and len(labels.present) < labels.n_classes:
         trees, start = _of_all_classes(trees, start, labels)
     nodes = np.concatenate(trees)
     leaf = nodes["is_leaf"].astype(bool)
@@ -227,7 +234,9 @@ def boosted_model(booster: Any, columns: Index, labels: Labels) -> BoostedModel:
         [len(tree) for tree in trees], leaf, columns[feature], threshold, *children
     )
     value, depth = nodes["value"].astype(np.float64), int(nodes["depth"].max())
-    return BoostedModel(**joined, value=value, depth=depth, start=start)
+    return BoostedModel(
+        **joined, value=value, depth=depth, start=start, are_shares=labels.are_shares
+    )
 
 
 def _of_all_classes(
@@ -265,16 +274,19 @@ class BoostingClassifier(CandidateClassifier):
         return histogram_boosting(X, labels, self.random_state)
 
 
-def histogram_boosting(X: Any, labels: Labels, seed: Any) -> CandidateModel:
+def histogram_boosting(X: Any, labels: Targets, seed: Any) -> CandidateModel:
     """Return gradient boosting on histograms, with leaves that suit few labels."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    if len(labels.present) == 1:
+    if labels.are_equal:
         return constant_model(labels, X.shape[1])
-    columns = strongest_columns(X, labels.codes)
-    in_leaf = int(np.clip(LEAF_SHARE * len(labels.codes), LEAST_IN_LEAF, MOST_IN_LEAF))
-    booster = HistGradientBoostingClassifier(
+    of_classes = isinstance(labels, Labels)
+    y = labels.given if of_classes else labels.values[:, 0]
+    kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
+    columns = strongest_columns(X, y, of_classes=of_classes)
+    in_leaf = int(np.clip(LEAF_SHARE * len(labels), LEAST_IN_LEAF, MOST_IN_LEAF))
+    booster = kind(
         max_iter=ROUNDS,
         max_leaf_nodes=LEAVES,
         max_bins=BINS,
@@ -283,20 +295,21 @@ def histogram_boosting(X: Any, labels: Labels, seed: Any) -> CandidateModel:
         random_state=seed,
     )
     with threadpool_limits(1, user_api="openmp"):
-        booster.fit(as_dense(X[:, columns]), labels.codes, sample_weight=labels.weight)
+        booster.fit(as_dense(X[:, columns]), y, sample_weight=labels.weight)
     return boosted_model(booster, columns, labels)
 
 
-def strongest_columns(X: Any, codes: Index) -> Index:
-    """Return the columns that differ most between classes, by the F statistic, if these are many.
+def strongest_columns(X: Any, y: AnyArray, *, of_classes: bool = True) -> Index:
+    """Return the columns that tell most of the targets, by the F statistic, if these are many.
 
     They are chosen in every training set, whose held-out rows they do not see.
     """
-    from sklearn.feature_selection import f_classif
+    from sklearn.feature_selection import f_classif, f_regression
 
     if X.shape[1] <= MOST_COLUMNS:
         return np.arange(X.shape[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of columns that are constant, which are the last
-        strength = np.nan_to_num(f_classif(X, codes)[0], nan=-1.0)
+        values = (f_classif if of_classes else f_regression)(X, y)[0]
+    strength = np.nan_to_num(values, nan=-1.0)
     return np.sort(np.argsort(-strength, kind="stable")[:MOST_COLUMNS])
