@@ -75,10 +75,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
         "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
         "hist_gradient_boosting", "tabpfn", "tabicl" or "catboost" (the last three if the package
-        of that name is installed), or a classifier of your own as ``(name, classifier)`` or ``(name, classifier,
-        uses_unlabeled)``. If it uses unlabelled rows, which is the default, it is fitted to all
-        rows, with -1 for unknown labels (and class codes 0, 1, ... for known ones), and a fourth
-        item may be its supervised counterpart: a name or a classifier.
+        of that name is installed), or a classifier of your own as ``(name, classifier)`` or
+        ``(name, classifier, uses_unlabeled)``. If it uses unlabelled rows, which is the default, it
+        is fitted to all rows, with -1 for unknown labels (and class codes 0, 1, ... for known
+        ones), and a fourth item may be its supervised counterpart: a name or a classifier.
         It needs ``predict_proba`` or ``decision_function``.
     baseline : str, classifier or list, default=("ridge", "logistic")
         The supervised model to be compared with: the name of a supervised candidate, a classifier,

@@ -34,11 +34,13 @@ from primum.safe.candidates.base import (
     Labels,
     Numbers,
     PreparedRows,
+    Scaling,
     SharedRows,
     Supervised,
     Targets,
     as_dense,
     constant_model,
+    standardisation,
 )
 from primum.safe.candidates.trees import BoostingClassifier, histogram_boosting
 
@@ -182,7 +184,9 @@ class PackagedModel(CandidateModel):
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
 
-def fit_package(name: str, X: Any, labels: Targets, seed: int) -> CandidateModel:
+def fit_package(
+    name: str, X: Any, labels: Targets, seed: int, scaling: Scaling = standardisation
+) -> CandidateModel:
     """Return the model of a package fitted to labelled rows."""
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
@@ -219,7 +223,8 @@ class Packaged(Supervised):
             few = rows.labeled[:FEW_ROWS]
             codes = np.arange(few.shape[0]) % 2
             numbers = Numbers(codes.astype(float), TargetScale(0.0, 1.0))
-            self.fit_rows(few, Labels(codes, 2) if self.of_classes else numbers, rows.seed)
+            targets = Labels(codes, 2) if self.of_classes else numbers
+            self.fit_rows(few, targets, rows.seed, rows.scaling)
         ignored = rows.weighted and not package.takes_weights
         return PreparedRows(
             rows, self.fit_rows, f"{self.name} ignores sample_weight." if ignored else ""

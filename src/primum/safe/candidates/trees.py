@@ -33,6 +33,7 @@ from primum.safe.candidates.base import (
     Targets,
     as_dense,
     constant_model,
+    standardisation,
 )
 
 TREES = 100
@@ -144,7 +145,9 @@ def extra_trees(X: Any, labels: Labels, seed: int, scaling: Scaling) -> ForestMo
     return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
 
 
-def random_forest(X: Any, labels: Labels, seed: Any) -> ForestModel:
+def random_forest(
+    X: Any, labels: Labels, seed: Any, scaling: Scaling = standardisation
+) -> ForestModel:
     """Return a random forest."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -274,7 +277,9 @@ class BoostingClassifier(CandidateClassifier):
         return histogram_boosting(X, labels, self.random_state)
 
 
-def histogram_boosting(X: Any, labels: Targets, seed: Any) -> CandidateModel:
+def histogram_boosting(
+    X: Any, labels: Targets, seed: Any, scaling: Scaling = standardisation
+) -> CandidateModel:
     """Return gradient boosting on histograms, with leaves that suit few labels."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
