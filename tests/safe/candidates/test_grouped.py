@@ -8,7 +8,8 @@ from sklearn.linear_model import Ridge
 from primum import SafeClassifier
 from primum.reading.folds import tuning_folds
 from primum.safe.candidates import Labels
-from primum.safe.candidates.linear import RIDGES, fit_logistic, fit_ridge, group_errors, inner_folds
+from primum.safe.candidates.linear import RIDGES, fit_logistic, fit_ridge, inner_folds
+from primum.safe.candidates.paths import Principal, ridge_path
 
 N_GROUPS, N_COPIES = 12, 5
 
@@ -36,7 +37,8 @@ def test_errors_are_those_of_fits_without_the_group(weighted, container):
             squares = (labels.one_hot[out] - ridge.predict(X[out])) ** 2
             total += float(np.sum(weight[out, None] * squares))
         expected.append(total / (2 * weight.sum()))
-    found = group_errors(container(X), labels, labels.groups, penalties)
+    rows = Principal.of(container(X), labels.weight)
+    *_, found = ridge_path(rows, labels.one_hot, penalties, labels.groups)
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 

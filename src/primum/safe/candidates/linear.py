@@ -13,11 +13,6 @@ rows belong to groups, one group is left out at a time, and the folds keep group
 Whitening makes directions in which the rows vary little as large as the others. How many components
 are used is chosen by the leave-one-out error of a ridge regression on them, which costs little. The
 counterpart takes the components of the labelled training rows.
-
-Ridge regression without a group of rows needs no other fit. With row weights W and the centred Gram
-matrix K of the rows scaled by W^(1/2), the fitted values of W^(1/2) Y are S W^(1/2) Y, where
-``S = q q' + K (K + a I)^-1`` and q is the unit vector along W^(1/2) 1 (the intercept). Without the
-rows of a group g, the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all.
 """
 
 from dataclasses import replace
@@ -26,8 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from primum._sklearn import logistic_regression_cv
@@ -49,6 +43,7 @@ from primum.safe.candidates.base import (
     linear_model,
     standardisation,
 )
+from primum.safe.candidates.paths import Principal, logistic_path, ridge_path
 from primum.safe.candidates.wide import in_row_space
 
 # Half a decade apart, on the sum of squares of standardised features.
@@ -59,6 +54,8 @@ INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
 DEFAULT_INVERSE_PENALTY = 0.1
 MOST_FOLDS = 5
 MOST_ITERATIONS = 1000
+# Newton's method is faster than L-BFGS for two classes and up to so many axes.
+MOST_AXES = 80
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge.
@@ -89,11 +86,11 @@ def fit_ridge(X: Any, labels: Targets) -> tuple[LinearModel, float]:
     """Return least squares on one-hot labels or numbers, and minus its leave-one-out error."""
     if len(labels) == 1:  # no row is left to leave out
         return constant_model(labels, X.shape[1]), 0.0
-    if labels.groups is not None and len(np.unique(labels.groups)) > 1:
-        return fit_ridge_to_groups(X, labels, labels.groups)
-    ridge = RidgeCV(alphas=RIDGES).fit(X, labels.values, sample_weight=labels.weight)
-    model = least_squares_model(ridge.coef_.T, ridge.intercept_, labels)
-    return model, float(ridge.best_score_)
+    several = labels.groups is not None and len(np.unique(labels.groups)) > 1
+    groups = labels.groups if several else None
+    rows = Principal.of(X, labels.weight)
+    coef, intercept, errors = ridge_path(rows, labels.values, RIDGES, groups)
+    return least_squares_model(coef, intercept, labels), -float(errors.min())
 
 
 def fit_logistic(X: Any, labels: Labels) -> LinearModel:
@@ -101,6 +98,8 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
     folds = inner_folds(labels)
+    if folds and len(labels.present) == 2 and min(X.shape) <= MOST_AXES:
+        return _binary_logistic(X, labels, folds)
     if folds:
         classifier = logistic_regression_cv(
             Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
@@ -111,39 +110,10 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     return log_linear_model(classifier.coef_, classifier.intercept_, labels)
 
 
-def fit_ridge_to_groups(X: Any, labels: Targets, groups: Index) -> tuple[LinearModel, float]:
-    """Return least squares on one-hot labels or numbers, and minus its error in groups left out."""
-    errors = group_errors(X, labels, groups, RIDGES)
-    best = int(errors.argmin())
-    ridge = Ridge(RIDGES[best]).fit(X, labels.values, sample_weight=labels.weight)
-    model = least_squares_model(ridge.coef_.T, ridge.intercept_, labels)
-    return model, -float(errors[best])
-
-
-def group_errors(X: Any, labels: Targets, groups: Index, penalties: Floats) -> Floats:
-    """Return the mean squared error of the groups left out, one number for each penalty."""
-    weight = np.ones(len(groups)) if labels.weight is None else labels.weight
-    level = np.sqrt(weight / weight.sum())
-    Y = np.sqrt(weight)[:, None] * labels.values
-    values, vectors = eigh(_centred_gram(X, np.sqrt(weight), level))
-    values = np.maximum(values, 0.0)
-    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    errors = []
-    for penalty in penalties:
-        S = np.outer(level, level) + (vectors * (values / (values + penalty))) @ vectors.T
-        left = np.eye(len(groups)) - S
-        residuals = left @ Y
-        parts = [np.linalg.solve(left[np.ix_(g, g)], residuals[g]) for g in members]
-        errors.append(sum(float(np.sum(part**2)) for part in parts))
-    return np.array(errors) / (weight.sum() * labels.n_outputs)
-
-
-def _centred_gram(X: Any, root: Floats, level: Floats) -> Floats:
-    """Return the Gram matrix of rows scaled by ``root``, without their part along ``level``."""
-    gram = X @ X.T
-    gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram) * np.outer(root, root)
-    gram = gram - np.outer(level, level @ gram)
-    return np.asarray(gram - np.outer(gram @ level, level))
+def _binary_logistic(X: Any, labels: Labels, folds: list[tuple[Index, Index]]) -> LinearModel:
+    rows, codes = Principal.of(X, labels.weight), np.searchsorted(labels.present, labels.codes)
+    coef, intercept = logistic_path(rows, codes, folds, INVERSE_PENALTIES)
+    return log_linear_model(coef[None], np.array([intercept]), labels)
 
 
 def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearModel:
