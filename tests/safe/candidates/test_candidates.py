@@ -27,6 +27,7 @@ from primum.safe.candidates import (
     machines,
 )
 from primum.safe.candidates.base import Affine, LinearModel
+from primum.safe.candidates.paths import Principal
 
 L, U, D = 36, 90, 4
 TRAIN, TEST = np.arange(L)[np.arange(L) % 4 > 0], np.arange(L)[np.arange(L) % 4 == 0]
@@ -272,12 +273,16 @@ def test_labelled_kernel_is_kernel_ridge_with_an_intercept():
     np.testing.assert_allclose(reference.dual_coef_, model.coef, atol=1e-6)
 
 
+def svm_penalty(X, own):
+    return machines.tuned_svm(Principal.of(X, own.weight), own)[2]
+
+
 def test_tsvm_is_that_of_the_library():
     rows, labels, new = problem()
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.all)
     X = scaler.transform(rows.labeled[TRAIN])
     unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
-    reference = TSVMClassifier("annealing", alpha=machines.best_penalty(X, own))
+    reference = TSVMClassifier("annealing", alpha=svm_penalty(X, own))
     reference.fit(X, own.codes, scaler.transform(unknown))
     ours = CANDIDATES["tsvm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
@@ -288,7 +293,7 @@ def test_svm_is_that_of_the_library():
     rows, labels, new = problem()
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.labeled[TRAIN])
     X = scaler.transform(rows.labeled[TRAIN])
-    reference = L2SVMClassifier(machines.best_penalty(X, own)).fit(X, own.codes)
+    reference = L2SVMClassifier(svm_penalty(X, own)).fit(X, own.codes)
     ours = CANDIDATES["svm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
     np.testing.assert_allclose(ours[:, 1], expit(machines.SLOPE * values), atol=1e-9)

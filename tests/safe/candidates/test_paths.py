@@ -6,7 +6,8 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold
 
-from primum.safe.candidates.paths import Principal, logistic_path, ridge_path
+from primum.methods import L2SVMClassifier
+from primum.safe.candidates.paths import LOGISTIC, SQUARED_HINGE, Principal, margin_path, ridge_path
 
 PENALTIES = np.geomspace(1e-3, 1e4, 8)
 SHAPES = [(40, 6), (30, 50), (25, 25)]
@@ -54,11 +55,13 @@ def test_logistic_regression_is_that_of_scikit_learn(shape, weighted):
         losses.append(np.mean(of_folds))
     best = inverse[int(np.argmin(losses))]
     expected = LogisticRegression(C=best, tol=1e-10, max_iter=10_000).fit(X, codes, weight)
-    coef, intercept = logistic_path(Principal.of(X, weight), codes, folds, inverse)
-    np.testing.assert_allclose(X @ coef + intercept, expected.decision_function(X), atol=1e-4)
-    alone, _ = logistic_path(Principal.of(X, weight), codes, folds, inverse[-1:])
+    rows = Principal.of(X, weight)
+    coef, intercept = rows.linear(*margin_path(rows, codes, folds, inverse, LOGISTIC)[:2])
+    found = (X @ coef + intercept)[:, 0]
+    np.testing.assert_allclose(found, expected.decision_function(X), atol=1e-4)
+    alone, _ = rows.linear(*margin_path(rows, codes, folds, inverse[-1:], LOGISTIC)[:2])
     nearly = LogisticRegression(C=1e3, tol=1e-10, max_iter=10_000).fit(X, codes, weight)
-    np.testing.assert_allclose(alone, nearly.coef_[0], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(alone[:, 0], nearly.coef_[0], rtol=1e-3, atol=1e-3)
 
 
 def test_equal_rows_have_no_axes():
@@ -67,5 +70,35 @@ def test_equal_rows_have_no_axes():
     np.testing.assert_allclose(coef, 0.0)
     np.testing.assert_allclose(intercept, [2 / 3, 1 / 3])
     folds = [(np.arange(2, 6), np.arange(2)), (np.array([0, 1, 2, 4]), np.array([3, 5]))]
-    coef, intercept = logistic_path(Principal.of(X, None), codes, folds, np.array([1.0]))
-    assert intercept == pytest.approx(np.log(1 / 2), abs=1e-6)
+    _, intercept, _ = margin_path(Principal.of(X, None), codes, folds, [1.0], LOGISTIC)
+    assert intercept[0] == pytest.approx(np.log(1 / 2), abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_svm_is_that_of_the_library(shape):
+    X, codes, weight = problem(shape)
+    folds, penalties = list(StratifiedKFold(3).split(X, codes)), np.array([1.0, 1e-2, 1e-4])
+    rows, losses = Principal.of(X, weight), []
+    for alpha in penalties:
+        machines = [
+            L2SVMClassifier(alpha).fit(X[t], codes[t], sample_weight=weight[t]) for t, _ in folds
+        ]
+        hinges = [
+            np.maximum(0, 1 - (2 * codes[test] - 1) * m.decision_function(X[test])) ** 2
+            for m, (_, test) in zip(machines, folds, strict=True)
+        ]
+        losses.append(
+            np.mean(
+                [
+                    np.average(h, weights=weight[test])
+                    for h, (_, test) in zip(hinges, folds, strict=True)
+                ]
+            )
+        )
+    w, b, best = margin_path(rows, codes, folds, 1 / penalties, SQUARED_HINGE, mean=True)
+    assert best == np.argmin(losses)
+    coef, intercept = rows.linear(w, b)
+    expected = L2SVMClassifier(penalties[best]).fit(X, codes, sample_weight=weight)
+    np.testing.assert_allclose(
+        (X @ coef + intercept)[:, 0], expected.decision_function(X), atol=1e-5
+    )

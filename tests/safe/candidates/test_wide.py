@@ -7,7 +7,8 @@ from sklearn.linear_model import Ridge
 
 from primum import SafeClassifier
 from primum.safe.candidates.base import as_given
-from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS, ReducedModel, in_row_space
+from primum.safe.candidates.paths import Principal
+from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS, ReducedModel
 
 
 def topics(n_rows=300, n_words=MOST_COLUMNS + 200, seed=0):
@@ -20,14 +21,13 @@ def topics(n_rows=300, n_words=MOST_COLUMNS + 200, seed=0):
 
 def test_a_ridge_regression_in_the_space_of_the_rows_is_the_same():
     X, truth = topics(30)
-    rows, rotation = in_row_space(X)
-    assert rows.shape[1] <= 30
+    rows = Principal.of(X, None)
+    assert rows.Z.shape[1] <= 30
     direct = Ridge(0.5).fit(X.toarray(), truth)
-    model = Ridge(0.5).fit(rows, truth)
-    np.testing.assert_allclose(rotation.directions @ model.coef_, direct.coef_, atol=1e-8)
-    np.testing.assert_allclose(model.intercept_, direct.intercept_, atol=1e-8)
-    dense = X.toarray()
-    assert in_row_space(dense)[0] is dense
+    model = Ridge(0.5).fit(rows.Z, truth)
+    coef, intercept = rows.linear(model.coef_, model.intercept_)
+    np.testing.assert_allclose(coef, direct.coef_, atol=1e-8)
+    np.testing.assert_allclose(intercept, direct.intercept_, atol=1e-8)
 
 
 def test_rare_words_weigh_more_and_columns_without_zeros_do_not():

@@ -43,8 +43,7 @@ from primum.safe.candidates.base import (
     linear_model,
     standardisation,
 )
-from primum.safe.candidates.paths import Principal, logistic_path, ridge_path
-from primum.safe.candidates.wide import in_row_space
+from primum.safe.candidates.paths import LOGISTIC, Principal, margin_path, ridge_path
 
 # Half a decade apart, on the sum of squares of standardised features.
 RIDGES = np.geomspace(1e-3, 1e4, 15)
@@ -65,15 +64,13 @@ SHORTEST = 1e-10
 def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return ridge regression of one-hot labels, or of numbers."""
     change = scaling(X)
-    rows, rotation = in_row_space(change.transform(X))
-    return change.then(rotation.then(fit_ridge(rows, labels)[0]))
+    return change.then(fit_ridge(change.transform(X), labels)[0])
 
 
 def logistic(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
     """Return logistic regression."""
     change = scaling(X)
-    rows, rotation = in_row_space(change.transform(X))
-    return change.then(rotation.then(fit_logistic(rows, labels)))
+    return change.then(fit_logistic(change.transform(X), labels))
 
 
 def labeled_components(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
@@ -97,23 +94,27 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     """Return a logistic regression whose penalty is chosen by cross-validation."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
-    folds = inner_folds(labels)
-    if folds and len(labels.present) == 2 and min(X.shape) <= MOST_AXES:
-        return _binary_logistic(X, labels, folds)
+    folds, rows = inner_folds(labels), Principal.of(X, labels.weight)
+    if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
+        codes = np.searchsorted(labels.present, labels.codes)
+        w, b, _ = margin_path(rows, codes, folds, INVERSE_PENALTIES, LOGISTIC)
+    else:
+        w, b = _by_scikit_learn(rows, labels, folds)
+    coef, intercept = rows.linear(w, b)
+    return log_linear_model(coef.T, intercept, labels)
+
+
+def _by_scikit_learn(
+    rows: Principal, labels: Labels, folds: list[tuple[Index, Index]]
+) -> tuple[Floats, Floats]:
+    """Return coefficients and intercepts of the coordinates, one column for every class."""
+    classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
     if folds:
         classifier = logistic_regression_cv(
             Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
         )
-    else:
-        classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
-    classifier.fit(X, labels.codes, sample_weight=labels.weight)
-    return log_linear_model(classifier.coef_, classifier.intercept_, labels)
-
-
-def _binary_logistic(X: Any, labels: Labels, folds: list[tuple[Index, Index]]) -> LinearModel:
-    rows, codes = Principal.of(X, labels.weight), np.searchsorted(labels.present, labels.codes)
-    coef, intercept = logistic_path(rows, codes, folds, INVERSE_PENALTIES)
-    return log_linear_model(coef[None], np.array([intercept]), labels)
+    classifier.fit(rows.Z, labels.codes, sample_weight=labels.weight)
+    return classifier.coef_.T, classifier.intercept_
 
 
 def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearModel:

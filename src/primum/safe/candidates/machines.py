@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from primum._typing import Index
+from primum._typing import Floats, Index
 from primum.methods import ICLSClassifier, L2SVMClassifier, TSVMClassifier
 from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.icls.tuned import ICLSClassifierCV, ICLSRegressorCV
@@ -39,12 +39,17 @@ from primum.safe.candidates.base import (
     linear_model,
     partly_labelled,
 )
-from primum.safe.candidates.linear import inner_folds, inner_number_folds, log_linear_model
-from primum.safe.candidates.wide import in_row_space
+from primum.safe.candidates.linear import (
+    MOST_AXES,
+    inner_folds,
+    inner_number_folds,
+    log_linear_model,
+)
+from primum.safe.candidates.paths import SQUARED_HINGE, Principal, margin_path
 
 # If the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
-SVM_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+SVM_PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3)
 # A margin of 1 is a score of 0.88.
 SLOPE = 2.0
 ICLS_PENALTIES = (1e-2, 1e-1, 1.0)
@@ -64,9 +69,10 @@ def svm(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
     change = scaling(X)
-    rows, rotation = in_row_space(change.transform(X))
-    machine = _machine(rows, labels, best_penalty(rows, labels))
-    return change.then(rotation.then(_margin_model(machine, labels)))
+    rows = Principal.of(change.transform(X), labels.weight)
+    w, b, _ = tuned_svm(rows, labels)
+    coef, intercept = rows.linear(w, b)
+    return change.then(log_linear_model(SLOPE * coef.T, SLOPE * intercept, labels))
 
 
 class TSVM(Transductive):
@@ -79,20 +85,32 @@ class TSVM(Transductive):
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
         own = labels.take(train)
-        machine = TSVMClassifier("annealing", alpha=best_penalty(rows.labeled[train], own))
+        *_, penalty = tuned_svm(Principal.of(rows.labeled[train], own.weight), own)
+        machine = TSVMClassifier("annealing", alpha=penalty)
         X, codes, weight = partly_labelled(rows, train, labels)
         if own.chosen is not None:
             machine.prior = drawn_share(own.codes, own.chosen, len(codes) - len(train))
         return _margin_model(machine.fit(X, codes, sample_weight=weight), own)
 
 
-def best_penalty(X: Any, labels: Labels) -> float:
-    """Return the penalty whose SVM has the least squared hinge loss in cross-validation."""
+def tuned_svm(rows: Principal, labels: Labels) -> tuple[Floats, Floats, float]:
+    """Return coefficients and intercepts of the SVM, and its penalty.
+
+    The penalty has the least squared hinge loss in cross-validation.
+    """
     folds = inner_folds(labels)
-    if not folds:
-        return DEFAULT_PENALTY
-    losses = [sum(_loss(X, labels, alpha, *fold) for fold in folds) for alpha in SVM_PENALTIES]
-    return SVM_PENALTIES[int(np.argmin(losses))]
+    if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
+        codes, inverse = np.searchsorted(labels.present, labels.codes), 1 / np.array(SVM_PENALTIES)
+        w, b, best = margin_path(rows, codes, folds, inverse, SQUARED_HINGE, mean=True)
+        return w, b, SVM_PENALTIES[best]
+    penalty = DEFAULT_PENALTY
+    if folds:
+        losses = [
+            sum(_loss(rows.Z, labels, alpha, *fold) for fold in folds) for alpha in SVM_PENALTIES
+        ]
+        penalty = SVM_PENALTIES[int(np.argmin(losses))]
+    machine = _machine(rows.Z, labels, penalty)
+    return machine.coef_.T, machine.intercept_, penalty
 
 
 def _loss(X: Any, labels: Labels, alpha: float, train: Index, test: Index) -> float:

@@ -14,13 +14,14 @@ vector along W^(1/2) 1 (the intercept). Without the rows of a group g, which may
 the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all: no other fit is
 needed.
 
-**Logistic regression** of two classes minimises
+**Linear classifiers** of two classes minimise
 
-    1/2 ||w||^2 + C sum_i v_i log(1 + exp(-t_i (z_i w + b))),    t_i = -1 or 1,
+    1/2 ||w||^2 + C sum_i v_i loss(t_i (z_i w + b)),    t_i = -1 or 1,
 
-by Newton's method for all folds together, from the smallest C to the largest, each from the
-solution before: the rows that a fold holds out have the weight v_i = 0 there. Where a full step
-does not lower the objective, it is halved.
+with the logistic loss log(1 + exp(-m)) of margins m, or half the squared hinge max(0, 1 - m)^2, by
+Newton's method for all folds together, from the smallest C to the largest, each from the solution
+before: the rows that a fold holds out have the weight v_i = 0 there. Where a full step does not
+lower the objective, it is halved.
 """
 
 from collections.abc import Callable, Sequence
@@ -138,39 +139,59 @@ def _left_out_error(
     return total
 
 
-def logistic_path(
+@dataclass(frozen=True)
+class MarginLoss:
+    """A convex loss of margins, with its first and second derivatives."""
+
+    value: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    curvature: Callable[[Floats], Floats]
+
+
+LOGISTIC = MarginLoss(
+    lambda m: np.logaddexp(0.0, -m), lambda m: -expit(-m), lambda m: expit(m) * expit(-m)
+)
+SQUARED_HINGE = MarginLoss(
+    lambda m: 0.5 * np.maximum(0.0, 1.0 - m) ** 2,
+    lambda m: -np.maximum(0.0, 1.0 - m),
+    lambda m: (m < 1.0).astype(np.float64),
+)
+
+
+def margin_path(
     rows: Principal,
     codes: Index,
     folds: Sequence[tuple[Index, Index]],
-    inverse_penalties: Floats,
-) -> tuple[Floats, float]:
-    """Return coefficients and intercept for the C with the least log loss in the folds.
+    inverse_penalties: Sequence[float] | Floats,
+    loss: MarginLoss,
+    *,
+    mean: bool = False,
+) -> tuple[Floats, Floats, int]:
+    """Return coefficients and intercept of the coordinates, for the C with the least held-out loss.
 
     ``codes`` are 0 or 1. The losses of the folds are weighted means over their rows, and count the
-    same.
+    same. With ``mean``, C is that of the mean loss instead of the sum. Coefficients and intercept
+    have one column; the last value is the position of C.
     """
     weight = np.zeros((len(folds) + 1, len(codes)))  # the last problem is that of all rows
     for number, (train, _) in enumerate(folds):
         weight[number, train] = rows.weight[train]
     weight[-1] = rows.weight
-    x, of_all, losses = np.zeros((len(weight), rows.Z.shape[1] + 1)), [], []
+    if mean:
+        weight /= weight.sum(axis=1, keepdims=True)
+    signs, of_all, losses = np.where(codes == 1, 1.0, -1.0), [], []
+    x = np.zeros((len(weight), rows.Z.shape[1] + 1))
     for C in inverse_penalties:
-        x = _newton(rows.Z, codes, C * weight, x)
+        x = _newton(rows.Z, signs, C * weight, x, loss)
+        held_out = loss.value(signs * _decisions(rows.Z, x))
+        means = [
+            np.average(held_out[k, test], weights=rows.weight[test])
+            for k, (_, test) in enumerate(folds)
+        ]
         of_all.append(x[-1])
-        losses.append(np.mean(_held_out_losses(rows, codes, folds, x)))
-    best = of_all[int(np.argmin(losses))]
-    coef, intercept = rows.linear(best[:-1], best[-1])
-    return coef, float(intercept)
-
-
-def _held_out_losses(
-    rows: Principal, codes: Index, folds: Sequence[tuple[Index, Index]], x: Floats
-) -> list[float]:
-    margins = (2 * codes - 1) * _decisions(rows.Z, x)
-    return [
-        float(np.average(np.logaddexp(0.0, -margins[number, test]), weights=rows.weight[test]))
-        for number, (_, test) in enumerate(folds)
-    ]
+        losses.append(np.mean(means))
+    best = int(np.argmin(losses))
+    return of_all[best][:-1, None], of_all[best][-1:], best
 
 
 def _decisions(Z: Floats, x: Floats) -> Floats:
@@ -178,26 +199,25 @@ def _decisions(Z: Floats, x: Floats) -> Floats:
     return x[:, :-1] @ Z.T + x[:, -1:]
 
 
-def _newton(Z: Floats, codes: Index, weight: Floats, start: Floats) -> Floats:
+def _newton(Z: Floats, signs: Floats, weight: Floats, start: Floats, loss: MarginLoss) -> Floats:
     """Return the minima of several problems, given the weights of the rows in each."""
     augmented = np.column_stack([Z, np.ones(len(Z))])
     penalty = np.append(np.ones(Z.shape[1]), 0.0)
     curved = np.append(np.ones(Z.shape[1]), LEAST_CURVATURE * weight.max())
-    signs = 2.0 * codes - 1.0
 
     def objective(x: Floats) -> Floats:
-        losses = np.logaddexp(0.0, -signs * _decisions(Z, x))
+        losses = loss.value(signs * _decisions(Z, x))
         return np.asarray(np.sum(weight * losses, axis=1) + 0.5 * np.sum(penalty * x**2, axis=1))
 
     x, value = start, objective(start)
     for _ in range(MOST_STEPS):
-        p = expit(_decisions(Z, x))
-        gradient = (weight * (p - codes)) @ augmented + penalty * x
-        curvature = weight * p * (1.0 - p)
+        margins = signs * _decisions(Z, x)
+        gradient = (weight * signs * loss.slope(margins)) @ augmented + penalty * x
+        curvature = weight * loss.curvature(margins)
         hessian = (augmented.T * curvature[:, None, :]) @ augmented + np.diag(curved)
-        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        step, after = _shortened(objective, x, value, step)
-        x, value = x + step, after
+        full = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        step, value = _shortened(objective, x, value, np.asarray(full, dtype=np.float64))
+        x = x + step
         if np.abs(_decisions(Z, step)).max() < SMALLEST_STEP:
             break
     return x

@@ -6,9 +6,6 @@ or not. Graphs, kernels and constraints of a hundred components cost what they c
 Their supervised counterparts must not see these components, which are learnt from unlabelled rows;
 they receive the columns. So the difference of the two is what the unlabelled rows contribute, the
 components included.
-
-A linear model with a penalty on the sum of squares needs no more dimensions than there are training
-rows: with ``X = Z V'`` and orthonormal columns V, its coefficients are V times those of the rows Z.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 
 from primum._typing import Floats, Index
 from primum.safe.candidates.base import (
@@ -27,7 +23,6 @@ from primum.safe.candidates.base import (
     Prepared,
     SharedRows,
     Targets,
-    as_dense,
     as_given,
 )
 
@@ -35,10 +30,6 @@ from primum.safe.candidates.base import (
 MOST_COLUMNS, COMPONENTS = 1000, 100
 # The components of more rows are those of a random sample.
 MOST_ROWS = 20_000
-# Rows that span a space of their own; of more, the sparse rows are as fast.
-MOST_SPANNING = 500
-# Relative to the largest one, smaller eigenvalues are rounding.
-SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -108,19 +99,3 @@ def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
     with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
         svd = TruncatedSVD(n_components, random_state=seed).fit(change.transform(X))
     return Affine(change.scale, np.zeros(n_components), svd.components_.T)
-
-
-def in_row_space(X: Any) -> tuple[Any, Affine]:
-    """Return wide sparse rows in the space that they span, and how they get there.
-
-    Other rows are returned as they are.
-    """
-    n_rows, n_features = X.shape
-    ones, is_sparse = np.ones(n_features), sparse.issparse(X)
-    if not (n_rows < n_features and n_rows <= MOST_SPANNING and is_sparse and X.nnz):
-        return X, Affine(ones, np.zeros(n_features))
-    values, vectors = eigh(as_dense(X @ X.T))
-    used = values > SMALLEST * values[-1]
-    roots = np.sqrt(values[used])
-    directions = np.asarray(X.T @ (vectors[:, used] / roots))
-    return vectors[:, used] * roots, Affine(ones, np.zeros(len(roots)), directions)
