@@ -30,7 +30,12 @@ def test_every_method_is_in_the_table_of_its_kind():
         registered = [m.name for m in METHODS if m.supervised == supervised]
         assert sorted(classes_in(section)) == sorted(registered)
     choices = classes_in("Choices and combinations of models")
-    assert sorted(choices) == ["AgnosticClassifier", "SAFEWClassifier", "SafeClassifier"]
+    assert sorted(choices) == [
+        "AgnosticClassifier",
+        "SAFEWClassifier",
+        "SafeClassifier",
+        "TunedDecisionClassifierCV",
+    ]
 
 
 def test_every_semi_supervised_classifier_has_an_example_of_harm():

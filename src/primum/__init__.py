@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from primum.safe import AgnosticClassifier as AgnosticClassifier
     from primum.safe import SafeClassifier as SafeClassifier
     from primum.safe import SAFEWClassifier as SAFEWClassifier
+    from primum.safe import TunedDecisionClassifierCV as TunedDecisionClassifierCV
 else:  # type checkers would accept any name
     from primum._lazy import lazy
     from primum.methods.registry import modules
@@ -28,7 +29,12 @@ else:  # type checkers would accept any name
             "models": ["load", "save"],
             "reading.data": ["UnlabeledRows"],
             "reading.folds": ["SemiSupervisedSplit"],
-            "safe": ["AgnosticClassifier", "SAFEWClassifier", "SafeClassifier"],
+            "safe": [
+                "AgnosticClassifier",
+                "SAFEWClassifier",
+                "SafeClassifier",
+                "TunedDecisionClassifierCV",
+            ],
         }.items()
         for name in names
     }

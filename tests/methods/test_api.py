@@ -39,7 +39,9 @@ PARAMETERS = {
     ),
     # other models, and the comparison with them
     *("estimator", "candidates", "baseline", "level"),
-    *("cv", "n_repeats", "scoring", "shuffle"),
+    *("cv", "n_repeats", "scoring", "shuffle", "uses_unlabeled"),
+    # what errors cost, and which class a scoring is about; "costs" scales the terms of an SVM
+    *("cost", "positive"),
     # computing
     *("random_state", "n_jobs", "time_budget", "verbose"),
 }

@@ -28,6 +28,7 @@ from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
 from primum.reading.chosen import drawn_labels, read_chosen
 from primum.reading.classifiers import Entry
+from primum.reading.classifiers import last_step as last_step
 from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.labels import KnownLabels, read_labels
@@ -511,11 +512,6 @@ def _self_judged(entry: Entry, **settings: Any) -> Entry:
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(**settings)
     return replace(entry, estimator=estimator)
-
-
-def last_step(estimator: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _checksum(value: Any) -> str:

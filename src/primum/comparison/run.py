@@ -14,15 +14,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import VotingClassifier
-from sklearn.linear_model import LogisticRegressionCV
 
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
 from primum._sklearn import count_rows, take_rows
@@ -45,45 +42,11 @@ from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
+from primum.methods.grouped import keep_groups
 from primum.methods.icls.base import WithPrior
-from primum.methods.least_squares.tuning import Tuned
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.chosen import drawn_confidence, drawn_share
 from primum.reading.classifiers import Entry, class_scores
-from primum.reading.folds import tuning_folds
-
-# What scikit-learn's classifiers mean by cv=None.
-USUAL_FOLDS = 5
-
-
-def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> None:
-    """Let a classifier that chooses its penalty in a number of folds keep groups together.
-
-    Parameters
-    ----------
-    estimator : classifier or pipeline
-        About to be fitted, and changed. Other classifiers than those whose ``cv`` is known to
-        split rows are left alone.
-    labeled : array of int
-        Positions of the labelled rows among those that it is fitted to.
-    codes, groups : array
-        Classes and groups of the labelled rows.
-    """
-    for part in _tuned_parts(last_step(estimator)):
-        if part.cv is None or isinstance(part.cv, Integral):
-            most = USUAL_FOLDS if part.cv is None else int(part.cv)
-            folds = tuning_folds(most, codes, groups)
-            if folds:
-                part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
-
-
-def _tuned_parts(classifier: Any) -> Iterator[Any]:
-    """Yield the classifiers that tune themselves: this one, or those that it averages."""
-    if isinstance(classifier, VotingClassifier):
-        for _, part in classifier.estimators:
-            yield from _tuned_parts(part)
-    elif isinstance(classifier, Tuned | LogisticRegressionCV):
-        yield classifier
 
 
 def assume_drawn_shares(estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int) -> None:
@@ -511,7 +474,7 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     held_out = CrossFitted(
         task.train[own.rows].tolist(),
         own.folds.tolist(),
-        predicted_codes(own.scores).tolist(),
+        (predicted_codes(own.scores) if own.predicted is None else own.predicted).tolist(),
         np.round(own.scores, HELD_OUT_DIGITS).tolist(),
     )
     unlabeled = unlabeled_codes(fitted, shared.rows(shared.table.labels.unlabeled))

@@ -56,6 +56,8 @@ PRACTICAL_EQUIVALENCE = 0.01
 # Numbers have no natural unit: a difference of at most this share of the loss of the baseline is of
 # no practical importance.
 EQUIVALENT_SHARE = 0.02
+# And so have costs: one point of an error of 20 % is as large a share of it.
+EQUIVALENT_COST = 0.05
 # What is claimed has at least this probability.
 LEVEL = 0.95
 # Scale of the prior, in regions of practical equivalence.

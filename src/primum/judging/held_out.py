@@ -27,14 +27,16 @@ Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.judging.decisions import cross_fitted_codes
 from primum.judging.difference import (
+    EQUIVALENT_COST,
     EQUIVALENT_SHARE,
     PRACTICAL_EQUIVALENCE,
     Difference,
@@ -51,11 +53,14 @@ from primum.judging.losses import (
     undefined_in_a_fold,
 )
 from primum.judging.number_losses import check_number_folds, read_number_scoring
+from primum.judging.objectives import COST, Objective
 from primum.judging.words import Sample
 from primum.reading.folds import Fold
 
 # Of the loss of the mean target: a baseline with a smaller loss is right up to rounding.
 NEGLIGIBLE = 1e-6
+# Of the cost per row of guessing: a baseline that costs less is taken to cost this.
+LEAST_OF_GUESSING = 0.1
 
 
 @dataclass(frozen=True)
@@ -137,9 +142,16 @@ class HeldOut:
             return check_number_folds(scoring, tests, self.truth[drawn], weight)
         return check_folds(scoring, self.classes, tests, self.truth[drawn], weight)
 
-    def predictions(self, scores: Floats) -> Predictions:
-        """Return the predictions of a model with these scores of classes."""
-        return Predictions.of_scores(self.truth[self.rows], scores)
+    def predictions(self, scores: Floats, objective: Objective | None = None) -> Predictions:
+        """Return the predictions of a model with these scores of classes.
+
+        With an objective, the rule by which classes are predicted is chosen for it: for the rows
+        of every fold, on the scores of the other folds' rows.
+        """
+        own = Predictions.of_scores(self.truth[self.rows], scores)
+        if objective is None or not objective.has_rule:
+            return own
+        return replace(own, predicted=cross_fitted_codes(self, scores, objective))
 
     def predicted_numbers(self, predicted: Floats) -> Predictions:
         """Return the predictions of a model that predicts these numbers."""
@@ -169,7 +181,7 @@ class HeldOut:
             change = loss.of_rows(own, weight)
             if others is not None:
                 change = change - loss.of_rows(others, weight)
-            return self.difference_of_rows(change, self.size(others or own, loss))
+            return self.difference_of_rows(change, self._row_size(others or own, loss))
 
         def change_in(rows: Index) -> float:
             of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
@@ -183,17 +195,33 @@ class HeldOut:
         repeats = self._repeats(values, loss)
         return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
 
+    def _row_size(self, baseline: Predictions, loss: Loss) -> float:
+        """Return how much the losses of a row may differ."""
+        if loss.objective is not None and loss.objective.cost is not None:
+            return float(np.max(loss.objective.cost))
+        return self.size(baseline, loss)
+
     def size(self, baseline: Predictions, loss: Loss) -> float:
         """Return in which unit differences of losses are judged: 1, or the loss of the baseline.
 
-        The latter is for numbers, whose losses have the unit of the target.
+        The latter is for numbers, whose losses have the unit of the target, and for costs.
         """
         if self.classes is not None:
-            return 1.0
+            is_cost = loss.scoring == COST and loss.of_rows is not None
+            return self._size_of_costs(baseline, loss) if is_cost else 1.0
         truth = baseline.truth
         mean = np.full(len(truth), np.average(truth, weights=self.row_weight))
         least = NEGLIGIBLE * abs(self.mean_loss(Predictions(truth, mean, None), loss))
         return max(abs(self.mean_loss(baseline, loss)), least) or 1.0
+
+    def _size_of_costs(self, baseline: Predictions, loss: Loss) -> float:
+        """Return the cost per row of the baseline, at least a tenth of that of guessing."""
+        guesses = range(len(self.classes if self.classes is not None else ()))
+        guessed = [
+            loss.of_split(replace(baseline, predicted=np.full(len(baseline.truth), guess)))
+            for guess in guesses
+        ]
+        return max(self.mean_loss(baseline, loss), LEAST_OF_GUESSING * min(guessed))
 
     @property
     def _equivalence(self) -> float:
@@ -255,6 +283,9 @@ class HeldOut:
         if self.classes is None:
             size = self.size(others, loss)
             return Posterior(difference, equivalence=self._equivalence, baseline_loss=size)
+        if loss.scoring == COST and self.equivalence is None:
+            size = self.size(others, loss)
+            return Posterior(difference, equivalence=EQUIVALENT_COST, baseline_loss=size)
         disagreement = None
         if loss.scoring == "accuracy":
             disagreement = self.disagreement(own, others, n_different, n_compared)

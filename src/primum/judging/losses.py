@@ -6,6 +6,7 @@ Those of the names below are means over rows,
     balanced_accuracy    the same times n / (K n_c): all K classes that occur count the same
     neg_brier_score      half the squared distance of the scores from the one-hot label
     neg_log_loss         minus the logarithm of the score of the true class
+    cost                 the cost of the predicted class, given the true one
 
 where n_c of the n rows, by weight, have the class of the row. Any other scorer of scikit-learn is
 applied to all rows of a fold: to a classifier that returns the stored predictions. Such a score,
@@ -24,9 +25,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import average_precision_score, check_scoring, get_scorer_names
 
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.objectives import (
+    AVERAGE_PRECISION,
+    COST,
+    F1,
+    OF_POSITIVE,
+    RECALL,
+    Objective,
+    cost_digits,
+    read_objective,
+)
 
 # A score of 0 has a finite log loss: that of this probability.
 LEAST_PROBABILITY = 1e-15
@@ -173,6 +184,8 @@ class Loss:
         The same to the loss of all rows together; NaN if it is undefined there.
     needs_scores : bool
         Whether classifiers that only predict classes cannot be judged by it.
+    objective : Objective or None
+        What decision rules are chosen for, if not for the least error.
     """
 
     scoring: Any
@@ -180,6 +193,7 @@ class Loss:
     of_rows: Callable[..., Floats] | None
     of_split: Callable[..., float]
     needs_scores: bool = False
+    objective: Objective | None = None
 
 
 def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
@@ -187,11 +201,11 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
 
     Parameters
     ----------
-    scoring : str or callable
+    scoring : str, callable or Objective
         "accuracy", "balanced_accuracy", "neg_brier_score" (the sum over classes divided by two),
         "neg_log_loss", the name of any other scorer of scikit-learn, or a callable
         ``scorer(estimator, X, y)`` that returns more for better predictions. A callable must not
-        look at X.
+        look at X. An objective says what costs errors have, or which class is positive.
     classes : array of shape (n_classes,)
         Names of the classes.
 
@@ -200,24 +214,58 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
     Loss
         The loss.
     """
-    measure = measure_of(scoring)
+    objective, measure = read_objective(scoring, classes), measure_of(scoring)
+    if objective is not None and objective.name in OF_POSITIVE:
+        minus = partial(_minus_score_of_positive, objective)
+        needs_scores = not objective.has_rule
+        return Loss(objective.scoring, measure, None, minus, needs_scores, objective)
+    name = name_of(scoring)
     if not _is_mean(scoring):
         return Loss(scoring, measure, None, partial(_minus_score, read_scorer(scoring), classes))
-    of_rows = ROW_LOSSES[scoring][1]
+    cost = None if objective is None else objective.cost
+    of_rows = ROW_LOSSES[name][1] if cost is None else partial(_costs, np.array(cost))
 
     def of_split(own: Predictions, weight: Floats | None = None) -> float:
         return float(np.average(of_rows(own, weight), weights=weight))
 
-    return Loss(scoring, measure, of_rows, of_split, scoring not in OF_CLASSES)
+    needs_scores = name not in (*OF_CLASSES, COST)
+    return Loss(name, measure, of_rows, of_split, needs_scores, objective)
+
+
+def _costs(matrix: Floats, own: Predictions, weight: Floats | None = None) -> Floats:
+    return np.asarray(matrix[own.truth, own.predicted])
+
+
+def _minus_score_of_positive(
+    objective: Objective, own: Predictions, weight: Floats | None = None
+) -> float:
+    """Return minus a score of the positive class; NaN if no row belongs to it."""
+    weight = np.ones(len(own.truth)) if weight is None else weight
+    truth, found = own.truth == objective.positive, own.predicted == objective.positive
+    right, of_class = float(weight[truth & found].sum()), float(weight[truth].sum())
+    if not of_class:
+        return float("nan")
+    if objective.name == AVERAGE_PRECISION:
+        scores = own.needed_scores[:, objective.positive]
+        return -float(average_precision_score(truth, scores, sample_weight=weight))
+    predicted = float(weight[found].sum())
+    if objective.name == F1:
+        return -2 * right / (predicted + of_class)
+    precision = right / predicted if predicted else 1.0
+    return -right / of_class + max(float(objective.precision or 0.0) - precision, 0.0)
 
 
 def _is_mean(scoring: Any) -> bool:
     """Return whether the loss of a scoring is a mean over rows."""
+    if isinstance(scoring, Objective):
+        return scoring.name not in OF_POSITIVE
     return isinstance(scoring, str) and scoring in ROW_LOSSES
 
 
 def name_of(scoring: Any) -> str:
     """Return the name of a scoring."""
+    if isinstance(scoring, Objective):
+        return scoring.scoring
     return str(
         scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "the given score")
     )
@@ -225,8 +273,10 @@ def name_of(scoring: Any) -> str:
 
 def measure_of(scoring: Any) -> Measure:
     """Return how the loss of a scoring is called and shown."""
+    if isinstance(scoring, Objective) and scoring.cost is not None:
+        return Measure("cost per row", "", 1.0, cost_digits(np.array(scoring.cost)))
     if _is_mean(scoring):
-        return ROW_LOSSES[scoring][0]
+        return ROW_LOSSES[name_of(scoring)][0]
     return Measure(f"loss (minus {name_of(scoring)})", "", 1.0, 3)
 
 
@@ -258,7 +308,7 @@ class StoredClassifier(ClassifierMixin, BaseEstimator):
 def named_scorer(scoring: Any, stored: Any) -> Any:
     """Return scikit-learn's scorer of a name or a callable, for a model of stored predictions."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
-        near = get_close_matches(scoring, get_scorer_names(), 1)
+        near = get_close_matches(scoring, [*get_scorer_names(), RECALL], 1)
         advice = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
         raise ValueError(f"scoring={scoring!r} is not a scorer of scikit-learn: {advice}")
     return check_scoring(stored, scoring)
@@ -389,4 +439,5 @@ def undefined_in_a_fold(
 
 def _called(scoring: Any) -> str:
     """Return what a scoring is called in messages."""
-    return f"score {scoring!r}" if isinstance(scoring, str) else "given score"
+    known = isinstance(scoring, str | Objective)
+    return f"score {name_of(scoring)!r}" if known else "given score"

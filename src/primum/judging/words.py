@@ -348,6 +348,9 @@ class OwnVerdict:
         What was approximated, left out or warned of.
     limited : bool
         Whether something was left out for lack of time.
+    predicted : array of shape (n_held_out,) or None
+        Class codes predicted for them, each by a decision rule of the other folds; None: those of
+        the largest scores, or numbers.
     """
 
     baseline: Verdict
@@ -357,6 +360,7 @@ class OwnVerdict:
     scores: Floats
     notes: list[str]
     limited: bool
+    predicted: Index | None = None
 
     @property
     def verdicts(self) -> dict[str, Verdict]:

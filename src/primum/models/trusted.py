@@ -13,7 +13,9 @@ from sklearn.utils import Bunch
 import primum
 from primum._lazy import needed
 from primum.equations import Frame, GivenLabels
+from primum.judging.decisions import Calibration, DecisionRule
 from primum.judging.difference import Difference, Disagreement, Probabilities
+from primum.judging.objectives import Objective
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import LabelInterval, PerRow, Simplex
@@ -52,7 +54,7 @@ LABELS = (
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
-    Disagreement,
+    *(Disagreement, DecisionRule, Calibration, Objective),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
     PackagedModel,
 )

@@ -89,7 +89,7 @@ class Entry:
         Raise an error if the classifier does not support any.
         """
         steps = dict(getattr(self.estimator, "steps", [("", self.estimator)]))
-        classifier = list(steps.values())[-1]
+        classifier = last_step(self.estimator)
         if not has_fit_parameter(classifier, "sample_weight"):
             raise ValueError(
                 f"sample_weight is given, but {self.name!r} ({type(classifier).__name__}) does "
@@ -97,6 +97,11 @@ class Entry:
             )
         accepting = [name for name, step in steps.items() if _accepts_weights(step)]
         return {f"{name}__sample_weight" if name else "sample_weight": weight for name in accepting}
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _accepts_weights(step: Any) -> bool:

@@ -7,9 +7,10 @@ from primum._lazy import lazy
 if TYPE_CHECKING:
     from primum.safe.agnostic import AgnosticClassifier
     from primum.safe.classifier import SafeClassifier
+    from primum.safe.decision import TunedDecisionClassifierCV
     from primum.safe.safew import SAFEWClassifier
 
-__all__ = ["AgnosticClassifier", "SAFEWClassifier", "SafeClassifier"]
+__all__ = ["AgnosticClassifier", "SAFEWClassifier", "SafeClassifier", "TunedDecisionClassifierCV"]
 
 if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = lazy(
@@ -18,5 +19,6 @@ if not TYPE_CHECKING:  # type checkers would accept any name
             "AgnosticClassifier": "primum.safe.agnostic",
             "SAFEWClassifier": "primum.safe.safew",
             "SafeClassifier": "primum.safe.classifier",
+            "TunedDecisionClassifierCV": "primum.safe.decision",
         },
     )

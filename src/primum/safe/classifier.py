@@ -7,7 +7,7 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from numbers import Integral
@@ -25,9 +25,11 @@ from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Mask
+from primum.judging.decisions import rule_of
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
+from primum.judging.objectives import read_objective, with_storable_cost
 from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, fitting, with_parameters
@@ -96,8 +98,17 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     scoring : str or callable, default="accuracy"
         The loss by which ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
-        as "roc_auc" or ``make_scorer`` of your costs. It does not affect the model. A score that
-        is undefined in some fold is computed from all held-out rows of a repeat together.
+        as "roc_auc". A score that is undefined in some fold is computed from all held-out rows of
+        a repeat together. It does not affect the candidates and their weights. But
+        "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) choose the
+        decision rule, see ``cost``.
+    cost : dict, DataFrame or array-like, default=None
+        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``, in
+        which any other error costs 1, or a matrix with true classes as rows. The model predicts the
+        class of least expected cost, after a calibration of its cross-fitted scores. The rule by
+        which a held-out row is judged is chosen on the other folds.
+    positive : object, default=None
+        The class, of two, that scorings such as "f1" and the threshold are about.
     time_budget : float, default=None
         Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is
         left out if it would not be finished in time, as far as fits to small parts of the rows,
@@ -141,6 +152,16 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     held_out_scores_ : array of shape (n_held_out, n_classes)
         Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
         have seen the label of the row. ``verdict_`` is based on them.
+    held_out_predicted_ : array of shape (n_held_out,)
+        Their predicted classes, as codes 0, 1, ...; by rules that were chosen on other folds, if
+        there are any.
+    objective_ : Objective or None
+        What the decision rule is chosen for; None: for the largest score.
+    rule_ : DecisionRule or None
+        The decision rule, chosen on the scores of all held-out rows.
+    threshold_ : float or None
+        Of two classes, the positive one is predicted where its score is at least this; None without
+        a rule.
     settlement_ : Settlement or None
         The rows of ``rows_to_label`` in their order, how many of them to label
         (``settlement_.request``) and what their labels have settled. It is not part of a model
@@ -213,6 +234,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         "shrinkage": POSITIVE,
         "n_repeats": AT_LEAST_ONE,
         "scoring": [str, callable],
+        "cost": [Mapping, "array-like", None],
+        "positive": [object],
         "time_budget": [*NOT_NEGATIVE, None],
         "standardize": ["boolean"],
         "verbose": ["verbose"],
@@ -223,6 +246,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     cv: Any = 5
     n_repeats: int = 2
     scoring: Any = "accuracy"
+    cost: Any = None
+    positive: Any = None
     time_budget: float | None = None
     random_state: Any = None
     standardize: bool = True
@@ -270,10 +295,12 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         start = time.perf_counter()
         with fitting(self):
             self._to_label = None
-            read_scorer(self.scoring)
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             refuse_other_library(self, given.home)
             self.classes_ = given.labels.classes
+            self.objective_ = read_objective(self.scoring, self.classes_, self.cost, self.positive)
+            if self.objective_ is None:
+                read_scorer(self.scoring)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.order_seed_ = seed
             rows = self._rows(given, X, seed)
@@ -381,10 +408,31 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         found = disagreements_in_fit(self, scored.rows, codes)
         self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, codes, found)
         self.held_out_scores_ = judged["safe stack"]
+        self._decide(held_out, judged)
         self.report_ = report_table(self, scored, entrants, held_out, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
         return found
+
+    def _decide(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
+        """Choose the decision rules of the stacks, on their cross-fitted scores."""
+        objective = self.objective_
+        found = held_out.predictions(self.held_out_scores_, objective)
+        self.held_out_predicted_, self.rule_, self.threshold_ = found.predicted, None, None
+        if objective is None or not objective.has_rule:
+            return
+        own, supervised, baseline = (
+            rule_of(held_out, judged[name], objective)
+            for name in ("safe stack", "supervised stack", "baseline")
+        )
+        self.supervised_.rule_, self.baseline_.rule_ = supervised, baseline
+        self.rule_, self.threshold_ = own, own.threshold
+
+    @property
+    def judged_by(self) -> Any:
+        """The scoring of the verdict, or the objective that it and the costs stand for."""
+        objective = getattr(self, "objective_", None)
+        return self.scoring if objective is None else objective
 
     def _fit_weighted(
         self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
@@ -518,7 +566,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         # The rows to label belong to the session, not to the model, and would enlarge its file.
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_to_label"}
+        state = {name: value for name, value in state.items() if name != "_to_label"}
+        objective = getattr(self, "objective_", None)
+        return with_storable_cost(state, None if objective is None else objective.cost)
 
     def count_fits(self) -> int:
         """Return of how many fits of the candidates a fit consists: the folds, and the final one.
@@ -545,6 +595,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             *(self.held_out_rows_, self.held_out_folds_, self.held_out_scores_),
             notes=list(self.notes_),
             limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+            predicted=self.held_out_predicted_,
         )
 
     def get_metadata_routing(self) -> MetadataRouter:

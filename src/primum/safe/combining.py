@@ -29,30 +29,8 @@ def scaled(classifier: Any, is_sparse: bool) -> Any:
     return make_pipeline(StandardScaler(with_mean=not is_sparse), classifier)
 
 
-@with_parameters
-class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
-    """A classifier made of other classifiers; DataFrames are passed on to them as they are."""
-
-    _ranges: ClassVar[dict[str, list[Any]]] = {
-        "candidates": ["array-like", None],
-        "baseline": [HasMethods(["fit", "predict"]), None],
-    }
-    candidates: Sequence[Any] | None = field(default=None, kw_only=False)
-    baseline: Any = None
-
-    @abstractmethod
-    def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
-        """Return the candidates if none are given."""
-
-    def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
-        """Return the candidates and the baseline, by default those for sparse or dense rows."""
-        base = self.baseline
-        if base is None:
-            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
-        candidates = self.candidates
-        if candidates is None:
-            candidates = self._default_candidates(is_sparse)
-        return read_entries(candidates, "candidates"), Entry("baseline", base, False)
+class OfClassifiers(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
+    """A classifier around others; DataFrames are passed on to them as they are."""
 
     def _read(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
@@ -90,3 +68,29 @@ class CombiningClassifier(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@with_parameters
+class CombiningClassifier(OfClassifiers):
+    """A classifier made of a baseline and candidates."""
+
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "candidates": ["array-like", None],
+        "baseline": [HasMethods(["fit", "predict"]), None],
+    }
+    candidates: Sequence[Any] | None = field(default=None, kw_only=False)
+    baseline: Any = None
+
+    @abstractmethod
+    def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
+        """Return the candidates if none are given."""
+
+    def _entries(self, is_sparse: bool = False) -> tuple[list[Entry], Entry]:
+        """Return the candidates and the baseline, by default those for sparse or dense rows."""
+        base = self.baseline
+        if base is None:
+            base = scaled(LogisticRegression(max_iter=1000), is_sparse)
+        candidates = self.candidates
+        if candidates is None:
+            candidates = self._default_candidates(is_sparse)
+        return read_entries(candidates, "candidates"), Entry("baseline", base, False)

@@ -116,20 +116,20 @@ def judge_stacks(
     scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
     baseline = scores @ w0
     what = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = _judge(held_out, own, baseline, safe.scoring, what, _compared(codes, PAIRS[0]))
+    of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, PAIRS[0]))
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
         compared = (0, 0) if unpaired else _compared(codes, PAIRS[1])
-        of_supervised = _judge(held_out, fair, others, safe.scoring, SUPERVISED, compared)
+        of_supervised = _judge(held_out, fair, others, safe.judged_by, SUPERVISED, compared)
     of_brier = None
-    if safe.scoring == "accuracy":
+    if safe.judged_by == "accuracy":
         of_brier = _judge(held_out, own, baseline, "neg_brier_score", what)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
     settled = None
     if found is not None:
         settled = ask(found, safe.classes_, (of_baseline, of_supervised)).leading
-    text = in_words(of_baseline, of_supervised, of_brier, safe.scoring, [*notes], settled)
+    text = in_words(of_baseline, of_supervised, of_brier, safe.judged_by, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
@@ -144,9 +144,9 @@ def _judge(
 ) -> Verdict:
     """Return the verdict on held-out scores of a stack against those of another one."""
     loss = held_out.loss_of(scoring)
-    predictions = held_out.predictions(own), held_out.predictions(others)
+    predictions = [held_out.predictions(scores, loss.objective) for scores in (own, others)]
     return verdict_of(
-        held_out.posterior(*predictions, loss, *compared),
+        held_out.posterior(predictions[0], predictions[1], loss, *compared),
         method="the model",
         baseline=baseline,
         measure=loss.measure,
@@ -257,7 +257,7 @@ def notes_on_rows(
 
 def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
-    undefined, n_splits = held_out.undefined_folds(safe.scoring), len(held_out.folds)
+    undefined, n_splits = held_out.undefined_folds(safe.judged_by), len(held_out.folds)
     notes, n_folds = [], n_splits // safe.n_repeats
     if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
         notes.append(
@@ -266,8 +266,8 @@ def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
         )
     if undefined:
         notes.append(
-            f"{name_of(safe.scoring)} is undefined in {len(undefined)} of {n_splits} folds, so the "
-            "verdict scores the rows that all folds of a repeat hold out together."
+            f"{name_of(safe.judged_by)} is undefined in {len(undefined)} of {n_splits} folds, so "
+            "the verdict scores the rows that all folds of a repeat hold out together."
         )
     return notes
 

@@ -136,7 +136,7 @@ def disagreements_in_fit(
     safe: "SafeClassifier", rows: "SharedRows", codes: Index
 ) -> Disagreements | None:
     """Return the unlabelled rows of ``fit`` on which stacks differ; None if that says nothing."""
-    if safe.scoring != "accuracy" or not 0 < len(codes) == rows.unlabeled.shape[0]:
+    if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.unlabeled.shape[0]:
         return None
     return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
 
@@ -241,7 +241,7 @@ def rows_to_label(
 
 def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
     """Return the rows to label among given ones, wherever they are."""
-    if safe.scoring != "accuracy":
+    if safe.judged_by != "accuracy":
         raise ValueError(
             "Labels of the rows on which models differ settle which makes fewer errors, but not "
             f"which is better by {name_of(safe.scoring)}: fit with scoring='accuracy'."

@@ -35,6 +35,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.decisions import DecisionRule
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.methods.base import KnownLabelsScoreMixin
@@ -146,12 +147,30 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
     """Predictions of a weighted sum of scores.
 
     The classes that inherit it have the fitted attributes ``classes_``, ``weights_`` and
-    ``models_``, the models of all candidates whose weight is not 0.
+    ``models_``, the models of all candidates whose weight is not 0, and ``rule_`` if classes are
+    not predicted by the largest score.
     """
 
     classes_: AnyArray
     weights_: dict[str, float]
     models_: dict[str, CandidateModel]
+    rule_: DecisionRule | None
+
+    def codes_of(self, scores: Floats) -> Index:
+        """Return the class codes that are predicted for scores.
+
+        Parameters
+        ----------
+        scores : array of shape (n_rows, n_classes)
+            Scores of the stack.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Class codes.
+        """
+        rule: DecisionRule | None = getattr(self, "rule_", None)
+        return predicted_codes(scores) if rule is None else rule.codes(scores)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the score of every class, a number in [0, 1]; those of a row add up to 1.
@@ -199,9 +218,10 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
         -------
         array of shape (n_samples,)
             The class with the largest score. Of two classes with equal scores it is the second, of
-            more the first.
+            more the first. If errors have costs, or the scoring is about one class, the class that
+            the decision rule chooses for them.
         """
-        codes = predicted_codes(self.predict_proba(X))
+        codes = self.codes_of(self.predict_proba(X))
         return np.asarray(self.classes_[codes])
 
     def __sklearn_tags__(self) -> Tags:
@@ -280,7 +300,8 @@ def codes_of_scores(stacks: Sequence[StackPredictionMixin], scores: dict[str, Fl
         _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
         for stack in stacks
     ]
-    return np.stack([predicted_codes(values) for values in own], axis=1)
+    both = zip(stacks, own, strict=True)
+    return np.stack([stack.codes_of(values) for stack, values in both], axis=1)
 
 
 def _weighted(weights: dict[str, float], scores: dict[str, Floats]) -> Floats:
