@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -171,12 +172,22 @@ def test_unknown_methods_and_scorings(compare, refused):
     refused(compare("--jobs", 0), 2, "must be -1 or at least 1")
 
 
+def test_another_baseline(compare, refused, monkeypatch):
+    output = succeeded(compare("--baseline", "hist-gradient-boosting"))
+    assert "baseline: hist_gradient_boosting. " in " ".join(output.split())
+    refused(compare("--baseline", "tabpnf"), 2, "unknown baseline 'tabpnf' (did you mean 'tabpfn'")
+    monkeypatch.setitem(sys.modules, "tabpfn", None)
+    refused(compare("--baseline", "tabpfn"), 2, "pip install tabpfn", "commercial")
+    refused(compare("--methods", "tabpfn"), 2, "pip install tabpfn", "commercial")
+
+
 def test_list_of_methods(call):
     output = succeeded(call("compare", "--list-methods"))
     names = [line.split()[0] for line in output.splitlines()]
     assert names[:6] == ["safe-stack", "icls", "self-learning", "tsvm", "forest", "boosting"]
     assert "compared by default, supervised" in output.splitlines()[4]
     assert "kernel-icls" in names
+    assert names[-4:] == ["hist-gradient-boosting", "tabpfn", "tabicl", "catboost"]
 
 
 def test_all_rows_labelled(compare, table):

@@ -2,7 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from difflib import get_close_matches
@@ -44,6 +44,7 @@ from primum.comparison.compare import Comparison
 from primum.comparison.model import find_name
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
+from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
 from primum.tables.chosen import recognised
 from primum.tables.files import TableFile, TableFormat, open_table
 from primum.tables.problem import sampled, without_total
@@ -54,6 +55,8 @@ MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(variant.name): variant for variant in commands()}
+# Supervised models that are compared, or compared with, only if they are asked for.
+REQUESTED = {key_of(name): name for name in ON_REQUEST}
 
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
@@ -66,12 +69,40 @@ def _find(name: str) -> Any:
     key = key_of(name)
     if key in DEFAULT:
         return DEFAULT[key][0]
+    if key in REQUESTED:
+        return _installed(REQUESTED[key])
     if key in FURTHER:
         variant = FURTHER[key]
         return variant.name, variant.estimator(), not variant.supervised
-    close = get_close_matches(key, [*DEFAULT, *FURTHER], 1)
-    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    meant = _meant(key, [*DEFAULT, *FURTHER, *REQUESTED])
     raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
+
+
+def _meant(key: str, names: Sequence[str]) -> str:
+    close = get_close_matches(key, names, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _installed(name: str) -> str:
+    """Return a name; raise an error if the package that it stands for is not installed."""
+    try:
+        require_installed(name)
+    except ImportError as problem:
+        raise click.BadParameter(str(problem)) from problem
+    return name
+
+
+def read_baseline(context: Any, parameter: Any, text: str | None) -> str | list[str]:
+    """Return the baselines in a comma-separated list, as ``primum.compare`` takes them."""
+    known = {key_of(name): name for name in MODELS[1:]} | REQUESTED
+    names = comma_separated(context, parameter, text)
+    for name in names:
+        if key_of(name) not in known:
+            raise click.BadParameter(
+                f"unknown baseline {name!r}{_meant(key_of(name), list(known))}; choose from "
+                f"{', '.join(known)}."
+            )
+    return [_installed(known[key_of(name)]) for name in names] or "default"
 
 
 def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -80,6 +111,10 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
         return
     lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT.items()]
     lines += [(key, known.method, not known.supervised) for key, known in FURTHER.items()]
+    lines += [
+        (key, f"of the package {name}" if name in PACKAGES else "scikit-learn's booster", False)
+        for key, name in REQUESTED.items()
+    ]
     for key, what, uses_unlabeled in lines:
         click.echo(f"{key:26}{what}{'' if uses_unlabeled else ', supervised'}")
     context.exit()
@@ -112,6 +147,12 @@ RUN_OPTIONS = with_options(
         "--methods",
         callback=read_methods,
         help="Comma-separated names of the methods to compare; --list-methods lists them.",
+    ),
+    click.option(
+        "--baseline",
+        callback=read_baseline,
+        help="Comma-separated names of the supervised models to compare with: ridge, logistic, "
+        "hist-gradient-boosting, tabpfn, tabicl, catboost; default: ridge,logistic.",
     ),
     click.option(
         "--list-methods",
@@ -211,7 +252,7 @@ def compare(
         )
     if model is not None:
         check_file(model, "--save-model")
-    check_model_name(name, model, settings["methods"])
+    check_model_name(name, model, settings["methods"], settings["baseline"])
     output = output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)
     target, missing = settings["target"], table_format.missing
@@ -271,14 +312,15 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def check_model_name(name: str | None, path: Path | None, methods: Any) -> None:
+def check_model_name(name: str | None, path: Path | None, methods: Any, baseline: Any) -> None:
     """Raise an error, before the run, if no model of the table can have a name."""
     if name is None:
         return
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
     chosen = DEFAULT.values() if isinstance(methods, str) else methods
-    names = [*MODELS, *(one if isinstance(one, str) else one[0] for one in chosen)]
+    parts = MODELS if isinstance(baseline, str) else [BASELINE, *baseline]
+    names = [*parts, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(
             f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"

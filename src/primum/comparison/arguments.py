@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum._words import listed
-from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
+from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable, last_step
 from primum.comparison.records import Records
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
@@ -29,6 +29,10 @@ from primum.reading.arrays import locate_non_finite
 from primum.reading.chosen import chosen_mask
 from primum.reading.classifiers import Entry, read_entries
 from primum.safe import SafeClassifier
+from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
+from primum.safe.candidates import CANDIDATES
+from primum.safe.candidates.alone import CandidateClassifier
+from primum.safe.candidates.packages import ON_REQUEST, classifier_on_request
 from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier
 
 if TYPE_CHECKING:
@@ -42,6 +46,12 @@ METRICS = (0.0, 0.5)
 # With several classes a fit takes many times as long.
 SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 PREPARE, CLASSIFY = "prepare", "classify"
+# The types of baselines that the safe stack has by the same name.
+OF_STACK: dict[str, type] = {
+    "ridge": LeastSquaresClassifierCV,
+    "logistic": LogisticRegressionCV,
+    **dict.fromkeys(ON_REQUEST, CandidateClassifier),
+}
 # Rows to which a transformer is fitted to find out whether it needs labels.
 MOST_TRIED = 500
 
@@ -54,11 +64,12 @@ def as_list(baseline: Any) -> Any:
 
 
 def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
-    """Return the entries that the user gave, default ones by their names, or all default ones."""
+    """Return the entries that the user gave, known ones by their names, or all default ones."""
     if entries is not None and not isinstance(entries, str):
-        if not any(isinstance(entry, str) for entry in entries):
-            return entries
-        known = {entry[0]: entry for entry in default()}
+        named = [entry for entry in entries if isinstance(entry, str)]
+        known: dict[str, Any] = {}
+        if any(name not in ON_REQUEST for name in named):
+            known = {entry[0]: entry for entry in default()}
         return [
             _by_name(entry, known, what) if isinstance(entry, str) else entry for entry in entries
         ]
@@ -70,12 +81,35 @@ def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) 
 
 
 def _by_name(name: str, known: dict[str, Any], what: str) -> Any:
+    if name in ON_REQUEST:
+        return name, classifier_on_request(name), False
     if name not in known:
         raise ValueError(
             f"{name!r} in {what} is not the name of a default one here, which are "
-            f"{', '.join(map(repr, known))}: pass (name, estimator)."
+            f"{', '.join(map(repr, known))}, nor one of {', '.join(map(repr, ON_REQUEST))}: pass "
+            "(name, estimator)."
         )
     return known[name]
+
+
+def stack_baseline(baselines: Sequence[Entry]) -> Any:
+    """Return the baselines of a comparison as the baseline of its safe stack.
+
+    "Safe" means against the model with which everything is compared. The stack has its own ridge
+    and logistic regression, and those on request, by name. A classifier without scores cannot be
+    part of a stack, whose baseline is then the default one.
+    """
+    parts: list[Any] = []
+    for entry in baselines:
+        estimator = last_step(entry.estimator)
+        if isinstance(estimator, OF_STACK.get(entry.name, ())):
+            parts.append(entry.name)
+        elif hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function"):
+            taken = entry.name in CANDIDATES
+            parts.append((f"{entry.name} (baseline)" if taken else entry.name, estimator))
+        else:
+            return DEFAULT_BASELINE
+    return DEFAULT_BASELINE if parts == list(DEFAULT_BASELINE) else parts
 
 
 def read_transformer(prepare: Any, X: Any) -> Any:
@@ -129,12 +163,16 @@ def read_plan(
     """
     n_classes = len(empty.table.labels.classes)
     parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner_folds(empty)))
+    baselines = read_entries(parts, "baseline", uses_unlabeled=False)
+    of_stack = stack_baseline(baselines)
     rivals = given_or_default(
-        methods, "methods", lambda: default_methods(inner_folds(empty), n_classes, scoring)
+        methods,
+        "methods",
+        lambda: default_methods(inner_folds(empty), n_classes, scoring, of_stack),
     )
     plan = replace(
         empty,
-        baselines=_prepared(prepare, read_entries(parts, "baseline", uses_unlabeled=False)),
+        baselines=_prepared(prepare, baselines),
         methods=_prepared(prepare, read_entries(rivals, "methods")),
     )
     _check_names(plan)
@@ -184,15 +222,17 @@ def default_baselines(inner: int) -> list[tuple[str, Any]]:
     return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
 
 
-def default_methods(inner: int, n_classes: int, scoring: Any) -> list[tuple[str, Any, bool]]:
-    """Return the safe stack and the other methods, tuned in ``inner`` folds.
+def default_methods(
+    inner: int, n_classes: int, scoring: Any, baseline: Any = DEFAULT_BASELINE
+) -> list[tuple[str, Any, bool]]:
+    """Return the safe stack, given its baseline, and the other methods, tuned in ``inner`` folds.
 
     The last two are supervised alternatives to the baseline: without them, nobody would know
     whether a model of another kind is better than unlabelled rows can make a linear one.
     """
     grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
     methods = [
-        ("safe stack", SafeClassifier(scoring=scoring), True),
+        ("safe stack", SafeClassifier(baseline=baseline, scoring=scoring), True),
         ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
         ("self-learning", SelfLearningClassifier(LogisticRegression()), True),
     ]

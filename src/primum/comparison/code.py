@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.preprocessing import StandardScaler
 
-from primum.comparison.arguments import default_baselines, default_methods, inner_folds
+from primum.comparison.arguments import (
+    default_baselines,
+    default_methods,
+    inner_folds,
+    stack_baseline,
+)
 from primum.comparison.plan import last_step
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.alone import CandidateClassifier
@@ -120,7 +125,9 @@ def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the methods and baselines that ``primum.compare`` has by default for these data."""
     try:
         inner, n_classes = inner_folds(result.plan), len(result.plan.table.labels.classes)
-        methods = default_methods(inner, n_classes, result.loss.scoring)
+        methods = default_methods(
+            *(inner, n_classes, result.loss.scoring), stack_baseline(result.plan.baselines)
+        )
         return methods, default_baselines(inner)
     except ValueError:  # with so few labels of a class there are none
         return [], []

@@ -503,11 +503,13 @@ def compare(
         metric tuned, self-learning of a logistic regression and, for two classes, a transductive
         SVM; and two supervised alternatives to the baseline, a random forest and a histogram
         booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
-        "TSVM", "forest" and "boosting".
+        "TSVM", "forest" and "boosting", and what is available by name as a baseline.
     baseline : "default", str, classifier or list of (name, classifier), default="default"
         Supervised classifier, fitted to labelled rows; of several, the averaged scores are the
         baseline. "default" means ridge and logistic regression, both tuned, which are also
-        available by the names "ridge" and "logistic".
+        available by the names "ridge" and "logistic". "hist_gradient_boosting", "tabpfn", "tabicl"
+        and "catboost" are available by name too, the last three if the package is installed. The
+        default SafeClassifier is shrunk towards the same baseline.
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and

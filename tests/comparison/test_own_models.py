@@ -1,0 +1,74 @@
+"""Comparisons with models that people already use, by name."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Perceptron, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+
+import primum
+from generate import two_classes
+from primum.comparison.arguments import default_baselines, default_methods, stack_baseline
+from primum.reading.classifiers import Entry
+from primum.safe.candidates.packages import PackagedClassifier
+from primum.safe.candidates.trees import BoostingClassifier
+
+BOOSTING = "hist_gradient_boosting"
+QUICK = {"n_repeats": 1, "cv": 3, "curves": False, "verbose": False, "prepare": None}
+
+
+def partly(n_labeled=30, n_unlabeled=40):
+    X, y, X_u, _ = two_classes(n_labeled, n_unlabeled, 3)
+    return np.vstack([X, X_u]), np.r_[y, np.full(n_unlabeled, -1)]
+
+
+def test_a_baseline_and_a_method_by_name():
+    X, y = partly()
+    methods = [BOOSTING, ("neighbours", KNeighborsClassifier(), False)]
+    result = primum.compare(X, y, baseline=["logistic"], methods=methods, **QUICK)
+    assert list(result.table.index) == ["baseline", BOOSTING, "neighbours"]
+    against = primum.compare(X, y, baseline=BOOSTING, methods=methods[1:], **QUICK)
+    assert against.table.loc["baseline", "loss"] == result.table.loc[BOOSTING, "loss"]
+    assert isinstance(against.fit("baseline"), BoostingClassifier)
+    assert f"baseline=[\n        '{BOOSTING}',\n    ]" in against.to_markdown()
+
+
+def test_a_missing_package_is_an_error_before_any_fit(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tabicl", None)
+    X, y = partly()
+    advice = "'tabicl' needs tabicl: pip install tabicl. Its licence is BSD"
+    with pytest.raises(ImportError, match=advice.replace(".", r"\.")):
+        primum.compare(X, y, baseline="tabicl", **QUICK)
+    with pytest.raises(ImportError, match=advice.replace(".", r"\.")):
+        primum.compare(X, y, methods=["tabicl"], **QUICK)
+
+
+def baseline_of_stack(*entries):
+    found = stack_baseline([Entry(*entry) for entry in entries])
+    (_, stack, _), *_ = default_methods(2, 2, "accuracy", found)
+    return stack.baseline
+
+
+def test_the_safe_stack_is_safe_against_the_same_baseline():
+    default = default_baselines(3)
+    assert baseline_of_stack(*default) == ("ridge", "logistic")
+    assert baseline_of_stack(default[1]) == ["logistic"]
+    assert baseline_of_stack(("tabpfn", PackagedClassifier("tabpfn"))) == ["tabpfn"]
+    own = KNeighborsClassifier()
+    assert baseline_of_stack(("mine", own), default[0]) == [("mine", own), "ridge"]
+    # Names of other candidates are taken in the stack.
+    (name, estimator), = baseline_of_stack(("ridge", RidgeClassifier()))  # fmt: skip
+    assert name == "ridge (baseline)"
+    assert isinstance(estimator, RidgeClassifier)
+    without_scores = type("NoScores", (Perceptron,), {"decision_function": property()})
+    assert baseline_of_stack(("mine", without_scores())) == ("ridge", "logistic")
+
+
+@pytest.mark.slow
+def test_the_stack_of_a_comparison_is_compared_with_its_baseline():
+    X, y = partly(24)
+    result = primum.compare(X, y, baseline=BOOSTING, methods=["safe stack"], **QUICK)
+    stack = result.fit("safe stack")
+    assert stack.baseline_.weights_ == {BOOSTING: 1.0}
+    assert result.methods[1].verdict.difference == stack.verdict_.baseline.difference
