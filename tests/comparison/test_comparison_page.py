@@ -31,6 +31,7 @@ HEADINGS = [
     "What labels settle on your rows",
     "The model you deploy",
     "The data",
+    "Classes among the unlabelled rows",
     "The methods",
     "Could a method do harm?",
     "More unlabelled rows",

@@ -37,7 +37,9 @@ ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
+    shares = "" if result.shares is None else wrapped(str(result.shares))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
+    texts.append(shares)
     names = names_in_words(result, " ".join(str(result.headline).split()))
     captions = "\n".join([_caption(result), names])
     parts = [*texts, _table(result), wrapped(captions), wrapped(notes)]

@@ -42,6 +42,7 @@ from primum.cli._options import (
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
 from primum.comparison.model import find_name
+from primum.comparison.shares import SHIFTS
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
@@ -142,6 +143,13 @@ RUN_OPTIONS = with_options(
         default="accuracy",
         help="How predictions are judged: accuracy, balanced_accuracy, neg_brier_score, "
         "neg_log_loss, or another scorer of scikit-learn.",
+    ),
+    click.option(
+        "--shift",
+        type=click.Choice(SHIFTS),
+        default="none",
+        help="How labelled and unlabelled rows differ, if labels are not a random sample: label "
+        "(only the shares of the classes do), covariate (only the features do). Rows are weighted.",
     ),
     click.option(
         "--methods",

@@ -91,6 +91,8 @@ def _settings(result: "Comparison") -> Iterator[str]:
     # Repeats may depend on the size of the data by default, so they are always stated.
     yield f"n_repeats={plan.n_repeats}"
     yield f"curves={plan.curves}"
+    if result.shift is not None:
+        yield f"shift={result.shift.kind!r}"
     if plan.nested:
         yield "nested=True"
     if result.equivalence != 0.01:

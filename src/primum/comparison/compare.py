@@ -54,6 +54,7 @@ from primum.comparison.settle import (
     why_not,
 )
 from primum.comparison.settled import SettledComparison
+from primum.comparison.shares import shares_in, with_shift
 from primum.comparison.words import (
     BASELINE,
     IN_PYTHON,
@@ -66,6 +67,7 @@ from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import read_scoring
 from primum.judging.settlement import Settlement
+from primum.judging.shares import RANDOM, EstimatedShares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +107,12 @@ class Comparison(ComparisonResult):
         Learning curves over the number of unlabelled and of labelled rows.
     drift : Drift or None
         Whether labelled and unlabelled rows come from different distributions.
+    shares : EstimatedShares or None
+        The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
+        ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
+        without unlabelled rows, or if the baseline has no scores.
+    shift : ShiftWeights or None
+        What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
     failures : list of Failure
         Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
     left_out : list of str
@@ -246,6 +254,13 @@ class Comparison(ComparisonResult):
         classes = table.labels.classes.tolist()
         return changes_of(best.name, own, baseline, table.labels.unlabeled, classes, ids)
 
+    @cached_property
+    def shares(self) -> EstimatedShares | None:
+        """The shares of the classes among the unlabelled rows; the baseline is fitted for them."""
+        if any(part.scores is None for part in self.records.baselines):
+            return None
+        return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)
+
     @property
     def settlement(self) -> Settlement | None:
         """What labels of some unlabelled rows can settle, and those given so far."""
@@ -366,6 +381,7 @@ class Comparison(ComparisonResult):
             "changed": None if changed is None else changed.to_dict(),
             "settlement": None if settled is None else settled.to_dict(),
             "coefficients": [one.to_dict() for one in self.coefficients],
+            "shares": None if self.shares is None else self.shares.to_dict(),
         }
 
     def said_in(self, labelling: LabellingWords) -> Self:
@@ -455,6 +471,7 @@ def compare(
     n_repeats: int = 3,
     groups: Any = None,
     chosen: Any = None,
+    shift: str = "none",
     independent_rows: bool = False,
     curves: bool = True,
     nested: bool = False,
@@ -534,6 +551,12 @@ def compare(
         column of a table that marks them (cells that are not empty, "no" or 0), or rows of X as a
         mask or as indices. None means the column ``primum_chosen``, if a table has one. They are
         used for training only, see Notes.
+    shift : {"none", "label", "covariate"}, default="none"
+        How labelled and unlabelled rows differ, if the labels are not a random sample. "label":
+        only the shares of the classes differ, and within a class the rows look alike; "covariate":
+        rows with the same features have the same probabilities of the classes. The labelled rows
+        are then weighted, in every fit and in the losses on held-out rows, which estimate those on
+        the unlabelled rows if the assumption holds; see Notes.
     independent_rows : bool, default=False
         True says that no rows belong together. Otherwise, if the values of some column seem to have
         been labelled together, such as the diary entries of one person, the verdict asks for the
@@ -601,6 +624,14 @@ def compare(
     that a verdict is based on. A chosen row is not trained on where a row of its group is held out,
     nor where a ``cv`` of pairs leaves it out.
 
+    With ``shift="label"`` the weight of a row is the share of its class among the unlabelled rows,
+    estimated from the scores of the baseline, over that among the labelled ones. With
+    ``shift="covariate"`` it is the odds of being an unlabelled row by a logistic regression, out of
+    fold, clipped at the 95% quantile; it is refused if the labelled rows are then worth fewer than
+    20. Both can do harm if the assumption does not hold. ``shares`` of the result are the shares
+    of the classes among the unlabelled rows with 95% intervals, estimated under the same
+    assumption; with "none", that the labelled rows were drawn at random.
+
     A change of the error is estimated from the rows on which a method and the baseline predict
     different classes: how many of the unlabelled rows these are, and which of the two is right on
     the labelled ones among them. A change of any other loss is estimated by the observed one,
@@ -644,6 +675,7 @@ def compare(
     )
     loss = read_scoring(scoring, table.labels.classes)
     drift = drift_of(table, prepare, seed)
+    plan, weights, without_weights = with_shift(plan, shift, prepare)
     records = run_comparison(
         plan,
         folder=folder,
@@ -654,8 +686,9 @@ def compare(
         start=start,
     )
     refuse_failed_baselines(records)
-    records.left_out.extend(left_out)
+    records.left_out.extend([*left_out, *without_weights])
     alerts = alerts_on_data(problem, table, independent_rows)
     return Comparison(
-        *(records, loss, drift, equivalence, level, alerts), *(problem, prepare, independent_rows)
+        *(records, loss, drift, equivalence, level, alerts, weights),
+        *(problem, prepare, independent_rows),
     )

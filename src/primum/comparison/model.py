@@ -45,6 +45,7 @@ from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measur
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.reading.classifiers import Entry, NamedClassifier
 from primum.reading.labels import KnownLabels
+from primum.reading.shares import effective_size
 
 if TYPE_CHECKING:
     from primum.comparison.result import ComparisonResult
@@ -115,6 +116,8 @@ class ModelCard:
         them, whatever the threshold; None for more classes or without scores.
     n_assigned : int
         Number of unlabelled rows that were assigned to classes: all, a random sample, or none.
+    weighted : bool
+        Whether held-out rows count by their weights, those of a shift.
     """
 
     name: str
@@ -129,6 +132,7 @@ class ModelCard:
     confusion: tuple[tuple[float, ...], ...]
     roc_auc: float | None = None
     n_assigned: int = 0
+    weighted: bool = False
 
     @property
     def gain(self) -> float | None:
@@ -262,19 +266,22 @@ def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     level = interval_level(result.level)
     tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
     labels = result.plan.table.drawn
-    confusion = _confusion(own, len(labels.classes))
+    weight = result.plan.table.labeled_weight
+    confusion = _confusion(own, len(labels.classes), weight)
+    drawn_weight = result.plan.table.weight_of(labels.labeled)
     return ModelCard(
         name=name,
         measure=result.loss.measure,
         loss=loss,
         interval=_interval(result, own, loss, tails),
         level=level,
-        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss),
+        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss, drawn_weight),
         equivalence=result.equivalence,
         n_methods=len(candidates),
         classes=_figures(confusion, labels),
         confusion=tuple(map(tuple, confusion.tolist())),
         roc_auc=_roc_auc(own),
+        weighted=weight is not None,
     )
 
 
@@ -287,17 +294,21 @@ def with_assigned(card: ModelCard, counts: Sequence[int]) -> ModelCard:
     return replace(card, classes=classes, n_assigned=int(sum(counts)))
 
 
-def guessing_loss(codes: Index, n_classes: int, loss: Loss) -> float | None:
+def guessing_loss(
+    codes: Index, n_classes: int, loss: Loss, weight: Floats | None = None
+) -> float | None:
     """Return the loss of the most frequent class for every row, or None if it is undefined.
 
-    Its scores are the shares of the classes.
+    Its scores are the shares of the classes, by the weights of the rows.
     """
-    shares = np.bincount(codes, minlength=n_classes) / len(codes)
+    totals = np.bincount(codes, weight, n_classes)
+    shares = totals / totals.sum()
     predicted = np.full(len(codes), shares.argmax())
+    guessed = Predictions(codes, predicted, np.tile(shares, (len(codes), 1)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a precision of 0 / 0 is 0 here
         try:
-            value = loss.of_split(Predictions(codes, predicted, np.tile(shares, (len(codes), 1))))
+            value = loss.of_split(guessed, weight)
         except ValueError:
             return None
     return value if np.isfinite(value) else None
@@ -322,6 +333,8 @@ def _interval(
     rows, losses = row_means(own.rows, of_rows(found))
     groups = None if table.groups is None else table.groups[table.labels.labeled][rows]
     share = _training_share(own, table.n_labeled)
+    if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
+        share *= effective_size(weight[rows]) / len(rows)
     if result.loss.scoring in OF_CLASSES:
         wrong = row_means(own.rows, found.predicted != found.truth)[1]
         plain = result.loss.scoring == "accuracy"
@@ -347,11 +360,12 @@ def _interval_of_scores(
     return around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
 
 
-def _confusion(own: HeldOutPredictions, n_classes: int) -> Floats:
-    """Return held-out rows by class and predicted class; each row counts once."""
+def _confusion(own: HeldOutPredictions, n_classes: int, weight: Floats | None) -> Floats:
+    """Return held-out rows by class and predicted class; each row counts once, or its weight."""
     found, rows = own.all, own.rows
     counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (found.truth, found.predicted), 1 / np.bincount(rows)[rows])
+    each = 1.0 if weight is None else weight[rows]
+    np.add.at(counts, (found.truth, found.predicted), each / np.bincount(rows)[rows])
     return counts
 
 
@@ -502,10 +516,11 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     groups, chosen = (
         None if values is None else values[rows] for values in (plan.groups, plan.table.chosen)
     )
+    weight = plan.table.weight_of(rows)
     one = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
-        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, chosen)
+        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, chosen, weight)
 
 
 def find_name(name: str, names: Sequence[str]) -> str | None:

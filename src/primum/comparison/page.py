@@ -120,6 +120,7 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
         ("The model you deploy", _model(result.model_card)),
         ("The data", _data(result)),
+        ("Classes among the unlabelled rows", _shares(result)),
         ("The methods", _methods(result)),
         ("Could a method do harm?", _harm(result)),
         ("More unlabelled rows", [curve_chart(result, axis) for axis in axes]),
@@ -232,7 +233,7 @@ def _confusion_table(card: ModelCard) -> Table:
     ]
     caption = (
         "Confusion matrix: held-out rows by true class (one row each) and predicted class "
-        "(columns), mean over the repeats. Bold: right."
+        f"(columns), mean over the repeats{', weighted' if card.weighted else ''}. Bold: right."
     )
     return Table.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
 
@@ -263,6 +264,36 @@ def _data(result: "Comparison") -> list[Block]:
     caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
     shares = Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
     return [Text(text), shares, Text(_drift_sentence(result.drift))]
+
+
+def _shares(result: "Comparison") -> list[Block]:
+    """Return the class shares of the unlabelled rows, with what they assume."""
+    shares, drift = result.shares, result.drift
+    if shares is None:
+        return []
+    unit = "labelled row" if result.plan.groups is None else "labelled group"
+    text = f"This assumes that {shares.assumption}."
+    if result.shift is None and drift is not None and drift.found:
+        text += (
+            " They visibly are not, so these shares may be wrong: pass shift='label' or "
+            "shift='covariate' if you can believe what it assumes."
+        )
+    level = f"{shares.level:.0%}"
+    rows = [
+        (
+            Cell(str(one.name)),
+            *(Cell(f"{share:.1%}", value=share) for share in (one.labeled, one.estimate)),
+            Cell(f"{one.low:.1%} to {one.high:.1%}", value=one.low),
+        )
+        for one in shares.classes
+    ]
+    caption = (
+        f"Estimated shares of the classes among the {shares.n_unlabeled:,} unlabelled rows "
+        f"({shares.method}, from {counted(shares.n_labeled, unit)}), and intervals that contain "
+        f"the true share of a class with {level} probability."
+    )
+    header = ("Class", "Share of labelled rows", "Share of unlabelled rows", f"{level} interval")
+    return [Text(text), Table.of(caption, header, rows)]
 
 
 def _chosen_sentence(n_chosen: int) -> str:

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
-from primum._typing import AnyArray, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.store import describe
 from primum.comparison.workers import rng_for
 from primum.judging.losses import check_folds
@@ -64,6 +64,9 @@ class PartlyLabeledTable:
         Group of each row as a number; further unlabelled rows are groups of their own.
     chosen : bool array of shape (n_rows,) or None
         Which rows have a label that was not drawn at random; None: none has.
+    weight : array of shape (n_rows,) or None
+        Weights with which labelled rows stand for the unlabelled ones, whose own is 1; None: all
+        are 1.
     """
 
     X: Any
@@ -71,6 +74,7 @@ class PartlyLabeledTable:
     labels: KnownLabels
     groups: Any = None
     chosen: Mask | None = None
+    weight: Floats | None = None
 
     @property
     def names(self) -> AnyArray:
@@ -88,6 +92,15 @@ class PartlyLabeledTable:
     def n_chosen(self) -> int:
         """Number of labels that were not drawn at random."""
         return 0 if self.chosen is None else int(self.chosen.sum())
+
+    def weight_of(self, rows: Index) -> Floats | None:
+        """Return the weights of some rows; None: all are 1."""
+        return None if self.weight is None else self.weight[rows]
+
+    @property
+    def labeled_weight(self) -> Floats | None:
+        """Weights of the labelled rows; None: all are 1."""
+        return self.weight_of(self.labels.labeled)
 
     @property
     def drawn(self) -> KnownLabels:
@@ -482,6 +495,7 @@ class ComparisonPlan:
             "labels": f"{known}, {_checksum(table.codes)}",
             "groups": None if table.groups is None else _checksum(table.groups),
             **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
+            **({} if table.weight is None else {"shift": _checksum(table.weight)}),
             "seed": int(self.seed),
             "nested": bool(self.nested),
             "cv": self._describe_folds(),

@@ -293,7 +293,7 @@ class Records:
             n_unlabeled = len(np.setdiff1d(groups[labels.unlabeled], groups[labels.labeled]))
             groups = groups[labels.labeled]
         return HeldOut(
-            *(folds, labels.codes, labels.classes),
+            *(folds, labels.codes, labels.classes, table.labeled_weight),
             groups=groups,
             n_unlabeled=n_unlabeled,
             equivalence=equivalence,
@@ -445,12 +445,19 @@ def _split_points(
     for name, splits in found.items():
         parts = [split for split in splits if split is not None]
         if len(parts) == len(splits):
-            losses = np.array([loss.of_split(part) for part in parts])
+            pairs = zip(parts, _weights_of_folds(plan), strict=True)
+            losses = np.array([loss.of_split(part, weight) for part, weight in pairs])
             # A loss that is undefined in some split has no mean over splits.
             losses = losses[np.isfinite(losses)]
             if len(losses) > 1:
                 error = losses.std(ddof=1) / np.sqrt(len(losses))
                 yield CurvePoint(axis, size, name, float(losses.mean()), float(error))
+
+
+def _weights_of_folds(plan: ComparisonPlan) -> list[Floats | None]:
+    """Return the weights of the rows that the folds of the first repeat hold out (None: 1)."""
+    weight = plan.table.labeled_weight
+    return [None if weight is None else weight[fold.test] for fold in plan.folds(0)]
 
 
 def _own_points(

@@ -33,6 +33,7 @@ from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined, read_scoring
+from primum.judging.shift import ShiftWeights, options_in_words
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
 
@@ -58,6 +59,8 @@ class ComparisonResult:
         The probability that an answer needs.
     data_alerts : sequence of Alert
         What is suspicious about the data.
+    shift : ShiftWeights or None
+        The weights of labelled rows that are not a random sample, if the user asked for any.
     """
 
     records: Records
@@ -66,6 +69,7 @@ class ComparisonResult:
     equivalence: float = 0.01
     level: float = 0.95
     data_alerts: Sequence[Alert] = ()
+    shift: ShiftWeights | None = None
 
     @property
     def plan(self) -> ComparisonPlan:
@@ -279,17 +283,28 @@ class ComparisonResult:
     @cached_property
     def alerts(self) -> list[Alert]:
         """What changes how far the answer may be believed."""
-        table, drift = self.plan.table, "" if self.drift is None else self.drift.text
+        table, drift = self.plan.table, self._on_drift
         copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike, whatever the others are
-        texts = {"time": self._hurry, "drift": drift, "copies": copies, "chosen": self._on_chosen}
+        shift = "" if self.shift is None else self.shift.text
+        texts = {
+            **{"time": self._hurry, "drift": drift, "shift": shift, "copies": copies},
+            "chosen": self._on_chosen,
+        }
         card = self._held_out_card
         return [
             *self.data_alerts,
             *(card.alerts if card is not None else ()),
             *(Alert(kind, text) for kind, text in texts.items() if text),
         ]
+
+    @property
+    def _on_drift(self) -> str:
+        """That labelled and unlabelled rows differ, and what can be done, unless it was."""
+        if self.drift is None or not self.drift.found:
+            return ""
+        return self.drift.text if self.shift else f"{self.drift.text} {options_in_words()}"
 
     @property
     def _on_chosen(self) -> str:
@@ -372,6 +387,7 @@ class ComparisonResult:
             "methods": [method.to_dict() for method in self.methods],
             "curves": [point.to_dict() for point in self.curves],
             "drift": None if self.drift is None else self.drift.to_dict(),
+            "shift": None if self.shift is None else self.shift.to_dict(),
             "failures": [failure.to_dict() for failure in self.failures],
             "left_out": self.left_out,
             "notes": self.notes,

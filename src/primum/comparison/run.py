@@ -24,7 +24,7 @@ from sklearn.base import clone
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
 from primum._sklearn import count_rows, take_rows
 from primum._threads import one_blas_thread
-from primum._typing import Index, Mask
+from primum._typing import Floats, Index, Mask
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -359,11 +359,12 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
     groups, chosen = (
         None if values is None else values[task.train] for values in (table.groups, table.chosen)
     )
+    weight = table.weight_of(task.train)
     X, y = shared.rows(task.train), table.codes[task.train]
     if is_kept(task):
         y = table.names[task.train]
     with _reported(shared.folder, task.unit):
-        return fit_entry(replace(entry, estimator=estimator), X, y, groups, chosen)
+        return fit_entry(replace(entry, estimator=estimator), X, y, groups, chosen, weight)
 
 
 def takes_names(entry: Entry) -> bool:
@@ -400,25 +401,35 @@ def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
     return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
 
 
-def fit_entry(entry: Entry, X: Any, y: Any, groups: Any = None, chosen: Mask | None = None) -> Any:
+def fit_entry(
+    entry: Entry,
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    chosen: Mask | None = None,
+    weight: Floats | None = None,
+) -> Any:
     """Return an entry fitted to rows; groups of these stay together in whatever it tunes.
 
     ``chosen`` marks rows whose labels were not drawn at random: a classifier that judges itself
-    holds none of them out, and others do not assume their shares of the classes.
+    holds none of them out, and others do not assume their shares of the classes. ``weight`` are the
+    weights of the rows.
     """
     last, steps = last_step(entry.estimator), getattr(entry.estimator, "steps", None)
     if not judges_itself(last):
-        return _fit_keeping(entry, X, y, groups, chosen)
+        return _fit_keeping(entry, X, y, groups, chosen, weight)
     options = {"groups": groups, "chosen": chosen}
     prefix = "" if steps is None else f"{steps[-1][0]}__"
     given = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
-    return entry.fit(X, y, **given)
+    return entry.fit(X, y, weight, **given)
 
 
-def _fit_keeping(entry: Entry, X: Any, y: Any, groups: Any, chosen: Mask | None) -> Any:
+def _fit_keeping(
+    entry: Entry, X: Any, y: Any, groups: Any, chosen: Mask | None, weight: Floats | None
+) -> Any:
     """Return an entry fitted to rows, tuned in folds that keep groups together."""
     if groups is None and chosen is None:
-        return entry.fit(X, y)
+        return entry.fit(X, y, weight)
     estimator, labeled = clone(entry.estimator), known_rows(y)
     if groups is not None:
         codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
@@ -428,7 +439,7 @@ def _fit_keeping(entry: Entry, X: Any, y: Any, groups: Any, chosen: Mask | None)
         # In the order of the classes, as a prior has them; texts of numbers have another one.
         codes = np.unique(np.array(y[labeled].tolist()), return_inverse=True)[1]
         assume_drawn_shares(estimator, codes, chosen[labeled], len(y) - len(labeled))
-    return replace(entry, estimator=estimator).fit(X, y)
+    return replace(entry, estimator=estimator).fit(X, y, weight)
 
 
 def limit_time(estimator: Any, seconds: float) -> None:

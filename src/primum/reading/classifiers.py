@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import VotingClassifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
@@ -46,6 +47,11 @@ class Entry:
     def takes_weights(self) -> bool:
         """Whether the classifier's ``fit`` accepts ``sample_weight``."""
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
+
+    @property
+    def weighs_rows(self) -> bool:
+        """Whether it can be fitted to weighted rows, as a pipeline or an average too."""
+        return _accepts_weights(last_step(self.estimator))
 
     def seeded(self, seed: int) -> "Entry":
         """Return the same with a number for every random_state that was left open."""
@@ -90,7 +96,7 @@ class Entry:
         """
         steps = dict(getattr(self.estimator, "steps", [("", self.estimator)]))
         classifier = last_step(self.estimator)
-        if not has_fit_parameter(classifier, "sample_weight"):
+        if not _accepts_weights(classifier):
             raise ValueError(
                 f"sample_weight is given, but {self.name!r} ({type(classifier).__name__}) does "
                 "not support weights of rows: leave it out, or pass no weights."
@@ -105,6 +111,8 @@ def last_step(estimator: Any) -> Any:
 
 
 def _accepts_weights(step: Any) -> bool:
+    if isinstance(step, VotingClassifier):  # which passes them on
+        return all(_accepts_weights(part) for _, part in step.estimators)
     return hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
 
 

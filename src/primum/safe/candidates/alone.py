@@ -35,7 +35,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
     def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         """Return the candidate fitted to rows."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the candidate.
 
         Parameters
@@ -44,6 +44,8 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; None: 1.
 
         Returns
         -------
@@ -53,7 +55,8 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.model_ = self._fitted(X, Labels(codes, len(self.classes_)))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.model_ = self._fitted(X, Labels(codes, len(self.classes_), weight))
         return self
 
     def predict_proba(self, X: Any) -> Floats:

@@ -1,0 +1,193 @@
+"""The class shares of the unlabelled rows in a comparison, and the weights of a shift.
+
+The scores are those of the baseline, a choice that does not depend on the answer: its models of the
+folds of the first repeat score the rows that they hold out, and the unlabelled rows. They are not
+trained on chosen labels, so that a row that was drawn and one that was not are alike to them. What
+is estimated first is the shares among all rows whose labels were not drawn at random; the chosen
+labels among these are known, and are subtracted.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from primum._sklearn import take_rows
+from primum._threads import one_blas_thread
+from primum._typing import Floats, Index
+from primum.comparison.plan import ComparisonPlan
+from primum.comparison.run import fit_entry
+from primum.comparison.workers import rng_for, seeded
+from primum.judging.shares import (
+    COVARIATE,
+    LABEL,
+    RANDOM,
+    EstimatedShares,
+    FoldScores,
+    estimate_shares,
+    without_known,
+)
+from primum.judging.shift import ShiftWeights, covariate_weights, label_weights
+from primum.reading.classifiers import Entry, class_scores
+from primum.reading.folds import Fold
+
+SHIFTS = (RANDOM, LABEL, COVARIATE)
+# Scores of more unlabelled rows add little but time; that they are a sample widens the interval.
+MAX_SCORED = 10_000
+
+
+def check_shift(shift: str, plan: ComparisonPlan) -> None:
+    """Raise an error for a shift that is unknown, or that nothing can be weighted to."""
+    if shift not in SHIFTS:
+        raise ValueError(f"shift must be 'none', 'label' or 'covariate', got {shift!r}.")
+    if shift == RANDOM:
+        return
+    if not plan.table.n_unlabeled:
+        raise ValueError(
+            f"shift={shift!r} weights labelled rows by the unlabelled ones, and there are none: "
+            "leave it out."
+        )
+    for entry in plan.baselines:
+        if not entry.weighs_rows:
+            raise ValueError(
+                f"shift={shift!r} weights rows, which the baseline {entry.name!r} does not "
+                "support: choose another baseline, or leave shift out."
+            )
+
+
+def with_shift(
+    plan: ComparisonPlan, shift: str, prepare: object
+) -> tuple[ComparisonPlan, ShiftWeights | None, list[str]]:
+    """Return a plan whose labelled rows are weighted, the weights, and what is left out.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        Without weights.
+    shift : {"none", "label", "covariate"}
+        How labelled and unlabelled rows differ.
+    prepare : transformer or None
+        Turns rows into numbers.
+
+    Returns
+    -------
+    ComparisonPlan, ShiftWeights or None, list of str
+        Methods that do not support weights are left out, with a sentence each.
+    """
+    check_shift(shift, plan)
+    if shift == RANDOM:
+        return plan, None, []
+    table, drawn = plan.table, plan.table.drawn
+    if shift == LABEL:
+        found = label_weights(drawn.codes, _shares_of_others(plan, LABEL))
+    else:
+        found = covariate_weights(
+            *(take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)),
+            prepare=prepare,
+            groups=None if table.groups is None else table.groups[drawn.labeled],
+            random_state=plan.seed,
+        )
+    weight = np.ones(len(table.codes))
+    weight[drawn.labeled] = found.weight
+    weighed = [entry for entry in plan.methods if entry.weighs_rows]
+    left_out = [
+        f"{entry.name} was left out, because it does not support weights of rows, which "
+        f"shift={shift!r} needs."
+        for entry in plan.methods
+        if not entry.weighs_rows
+    ]
+    return replace(plan, table=replace(table, weight=weight), methods=weighed), found, left_out
+
+
+def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
+    """Return the class shares of the unlabelled rows; None if there are none.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        With the weights of the shift.
+    shift : {"none", "label", "covariate"}
+        How labelled and unlabelled rows differ, by which the estimator is chosen.
+
+    Returns
+    -------
+    EstimatedShares or None
+        The shares.
+    """
+    table = plan.table
+    if not table.n_unlabeled:
+        return None
+    shares = _shares_of_others(plan, shift)
+    if table.chosen is None:
+        return shares
+    codes = table.codes[np.flatnonzero(table.chosen)]
+    counts = np.bincount(codes, minlength=len(table.labels.classes))
+    return without_known(shares, counts, table.n_unlabeled, len(table.drawn.unlabeled))
+
+
+def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
+    """Return the class shares among all rows whose labels were not drawn at random."""
+    if shift == LABEL:  # the classes are looked at one by one: their weights cancel
+        plan = replace(plan, table=replace(plan.table, weight=None))
+    return estimate_shares(fold_scores(plan), plan.table.labels.classes, shift)
+
+
+def fold_scores(plan: ComparisonPlan) -> FoldScores:
+    """Return the scores of the baseline, for rows that its models were not trained on.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        The comparison.
+
+    Returns
+    -------
+    FoldScores
+        Of the rows that the folds of the first repeat hold out, and of those whose labels were not
+        drawn at random.
+    """
+    table, labels, others = plan.table, plan.table.labels, plan.table.drawn.unlabeled
+    n_others = len(others)
+    if n_others > MAX_SCORED:
+        others = np.sort(rng_for(plan.seed, "shares").choice(others, MAX_SCORED, replace=False))
+    folds = plan.folds(0)
+    with one_blas_thread():
+        scored = [_scores_of(plan, number, others) for number in range(len(folds))]
+    rows = labels.labeled[np.concatenate([fold.test for fold in folds])]
+    return FoldScores(
+        table.codes[rows],
+        np.concatenate([held_out for held_out, _ in scored]),
+        np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds]),
+        np.array([unlabeled for _, unlabeled in scored]),
+        n_others,
+        table.weight_of(rows),
+        None if table.groups is None else table.groups[rows],
+        _n_groups(plan),
+    )
+
+
+def _n_groups(plan: ComparisonPlan) -> int | None:
+    """Return the number of groups of the rows whose labels were not drawn at random."""
+    groups = plan.table.groups
+    return None if groups is None else len(np.unique(groups[plan.table.drawn.unlabeled]))
+
+
+def _scores_of(plan: ComparisonPlan, number: int, others: Index) -> tuple[Floats, Floats]:
+    """Return the scores of held-out and of other rows by the baseline of a fold."""
+    table, fold = plan.table, plan.folds(0)[number]
+    both = np.concatenate([table.labels.labeled[fold.test], others])
+    X = take_rows(table.X, both)
+    scores = np.mean([_scored(plan, e, fold, number, X) for e in plan.baselines], axis=0)
+    return scores[: len(fold.test)], scores[len(fold.test) :]
+
+
+def _scored(plan: ComparisonPlan, entry: Entry, fold: Fold, number: int, X: object) -> Floats:
+    """Return the scores of rows by one baseline, fitted to the drawn labels of a fold."""
+    table = plan.table
+    train = table.labels.labeled[fold.train]
+    if table.chosen is not None:
+        train = train[~table.chosen[train]]
+    entry = replace(entry, estimator=seeded(entry.estimator, plan.seed, entry.name, number))
+    groups = None if table.groups is None else table.groups[train]
+    X_train, weight = take_rows(table.X, train), table.weight_of(train)
+    fitted = fit_entry(entry, X_train, table.codes[train], groups, weight=weight)
+    return class_scores(fitted, X, len(table.labels.classes), entry.name)
