@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import VotingClassifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
@@ -111,6 +110,8 @@ def last_step(estimator: Any) -> Any:
 
 
 def _accepts_weights(step: Any) -> bool:
+    from sklearn.ensemble import VotingClassifier
+
     if isinstance(step, VotingClassifier):  # which passes them on
         return all(_accepts_weights(part) for _, part in step.estimators)
     return hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
