@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
 from primum.methods.manifold.base import laplacian_power, neighbor_graph
 from primum.methods.manifold.deformed_kernel import deform_kernel
@@ -59,8 +59,8 @@ SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Of nearest labelled rows.
 COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
-# Relative size of the residual at which conjugate gradients stop.
-ACCURACY = 1e-8
+# Relative size of the residual at which conjugate gradients stop, in single and double precision.
+ACCURACY = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 # Of the graph that deforms the kernel.
 KERNEL_NEIGHBORS = 10
 # In units of the median distance between rows.
@@ -70,8 +70,8 @@ STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 SMALLEST = 1e-12
 # Squared distances below this fraction of the largest are rounding.
 ROUNDING = 1e-13
-# In place of a divisor that is 0.
-TINY = np.finfo(float).tiny
+# In place of a divisor that is 0, also in single precision.
+TINY = 1e-30
 
 
 def normalised(W: Any) -> Any:
@@ -81,7 +81,7 @@ def normalised(W: Any) -> Any:
     return (root @ W @ root).tocsr()
 
 
-def spread(S: Any, dampings: Sequence[float], B: Floats, rows: Index | slice) -> Floats:
+def spread(S: Any, dampings: Sequence[float], B: AnyArray, rows: Index | slice) -> Floats:
     """Return some rows of ``(I - a S)^-1 B`` for every damping a, by conjugate gradients.
 
     The result has the shape (n_dampings, n_rows, n_columns). The columns of B are not 0.
@@ -89,7 +89,7 @@ def spread(S: Any, dampings: Sequence[float], B: Floats, rows: Index | slice) ->
     inverse = 1.0 / np.asarray(dampings)
     least, shifts = inverse.min(), (inverse - inverse.min())[:, None]
     residual, direction, size = B.copy(), B.copy(), _column_dots(B, B)
-    enough, curvature = ACCURACY**2 * size, np.zeros(B.shape[1])
+    enough, curvature = ACCURACY[B.dtype] ** 2 * size, np.zeros(B.shape[1])
     # Of every shifted system: how far its residual is shortened, its direction and its solution.
     ratio, shortened = np.ones((2, len(shifts), B.shape[1]))
     own = np.repeat(B[None, rows], len(shifts), axis=0)
@@ -112,7 +112,7 @@ def spread(S: Any, dampings: Sequence[float], B: Floats, rows: Index | slice) ->
     return np.maximum(inverse[:, None, None] * x, 0.0)
 
 
-def _column_dots(A: Floats, B: Floats) -> Floats:
+def _column_dots(A: AnyArray, B: AnyArray) -> AnyArray:
     return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
@@ -177,10 +177,10 @@ class Diffusion:
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
     """Return all options for the graphs of rows, the first of which are labelled."""
     options, labeled = [], np.arange(n_labeled)
-    units = np.eye(X.shape[0], n_labeled)
+    units = np.eye(X.shape[0], n_labeled, dtype=np.float32)  # single precision is enough to choose
     for k in SPREADING_NEIGHBORS:
         S = normalised(neighbor_graph(X, k))
-        parts = spread(S, DAMPINGS, units, labeled)
+        parts = spread(S.astype(np.float32), DAMPINGS, units, labeled)
         options += [Diffusion(k, S, a, among) for a, among in zip(DAMPINGS, parts, strict=True)]
     return options
 
