@@ -52,6 +52,14 @@ def test_differences_are_to_the_better_baseline():
     assert (same["p"] == 1).all()
 
 
+def test_rounding_is_no_difference():
+    base = np.full(20, 0.3)
+    same = {"ridge": base, "logistic": base + 0.1, "safe stack": base + 1e-16 * np.arange(20)}
+    total = race_summary(differences(results_of({"one": same}))).set_index("classifier")
+    counts = total.loc["safe stack", ["better", "worse", "better_holm", "worse_holm"]]
+    assert counts.tolist() == [0, 0, 0, 0]
+
+
 def test_summary_counts_data_sets():
     total = race_summary(differences(example())).set_index("classifier")
     safe = total.loc["safe stack"]

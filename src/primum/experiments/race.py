@@ -102,7 +102,7 @@ def differences(
 
 def _paired_t(change: Floats) -> tuple[float, float]:
     """Return t and the two-sided p of differences; equal models have t = 0 and p = 1."""
-    if len(change) < 2 or not change.any():
+    if len(change) < 2 or np.abs(change).max() <= ROUNDING:
         return 0.0, 1.0
     if np.ptp(change) <= ROUNDING:
         return float(np.sign(change[0]) * np.inf), 0.0
