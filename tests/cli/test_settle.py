@@ -10,7 +10,7 @@ import pytest
 
 from primum.cli._labelling import Labelling
 from primum.comparison.words import REFITTED
-from primum.tables.chosen import CHOSEN
+from primum.tables.labels import CHOSEN
 
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")
 N_ROWS, N_LABELED = 150, 20

@@ -6,8 +6,7 @@ import pytest
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier
 from primum.labellings.family import LabeledRows, least_squares_family
-from primum.labellings.implicit import implicit_problem
-from primum.labellings.metrics import implicit_problems
+from primum.labellings.implicit import implicit_problem, implicit_problems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows
 

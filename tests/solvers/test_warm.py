@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from primum.labellings.problem import FormedColumns, LabelProblem, without_mean
 from primum.labellings.sets import LabelInterval, Simplex
-from primum.solvers.newton import solve_newton
-from primum.solvers.warm import solve_from
+from primum.solvers.newton import solve_from, solve_newton
 
 
 def random_problem(seed, n_classes, weighted):

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.chosen import CHOSEN
 from primum.tables.files import TableFormat, open_table
 from primum.tables.filled import alike, read_filled
+from primum.tables.labels import CHOSEN
 from primum.tables.sheets import (
     Sheet,
     cells_at,

@@ -17,7 +17,7 @@ import click
 
 from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, listed, wrapped
-from primum.cli._output import check_length, check_out, refuse_inputs
+from primum.cli._options import check_length, check_out, refuse_inputs
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.model import ModelCard, loss_in_words

@@ -26,10 +26,10 @@ from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
 from primum.models.files import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
-from primum.tables.chosen import CHOSEN
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile
 from primum.tables.filled import read_filled
+from primum.tables.labels import CHOSEN
 from primum.tables.sheets import SPREADSHEET, YES, Sheet, cells_at, sheet_of, write_sheet
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"

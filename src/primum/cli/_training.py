@@ -19,17 +19,18 @@ from primum._typing import Mask
 from primum.cli._options import warn
 from primum.judging.named_labels import KEY_COLUMN
 from primum.rows import ParquetRows
-from primum.tables.chosen import (
+from primum.tables.columns import looks_like_identifier
+from primum.tables.files import TableFile, TableFormat, open_table, table_kind
+from primum.tables.labels import (
     CHOSEN,
     MARKS_CHOSEN,
     NUMBERS_SHEET,
     chosen_column,
     marked_rows,
+    read_labeled_rows,
+    read_labels,
     recognised,
 )
-from primum.tables.columns import looks_like_identifier
-from primum.tables.files import TableFile, TableFormat, open_table, table_kind
-from primum.tables.labels import read_labeled_rows, read_labels
 from primum.tables.problem import table_problem
 
 # About half a gigabyte of numbers, which the preparation copies.

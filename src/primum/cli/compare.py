@@ -46,8 +46,8 @@ from primum.comparison.shares import SHIFTS
 from primum.comparison.words import BASELINE
 from primum.methods.registry import commands
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
-from primum.tables.chosen import recognised
 from primum.tables.files import TableFile, TableFormat, open_table
+from primum.tables.labels import recognised
 from primum.tables.problem import sampled, without_total
 
 # The models of every comparison, beside its methods; names do not depend on the number of folds.

@@ -15,7 +15,7 @@ from primum._progress import showing_passes
 from primum._typing import Floats
 from primum._words import listed
 from primum.cli import _options as options
-from primum.cli._output import out_option, refuse_inputs
+from primum.cli._options import out_option, refuse_inputs
 from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate

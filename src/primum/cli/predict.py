@@ -12,8 +12,16 @@ from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.cli import _predictions as predictions
-from primum.cli._options import TablePath, format_options, id_option, plain_errors
-from primum.cli._output import check_table_name, out_option, refuse_inputs, write_table
+from primum.cli._options import (
+    TablePath,
+    check_table_name,
+    format_options,
+    id_option,
+    out_option,
+    plain_errors,
+    refuse_inputs,
+    write_table,
+)
 from primum.models.files import StoredModel, load_model
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 

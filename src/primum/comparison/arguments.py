@@ -308,7 +308,7 @@ def alerts_on_data(
         return problem.alerts
     if independent_rows or table.groups is not None:
         return []
-    from primum.tables.repeats import array_alert
+    from primum.tables.remarks import array_alert
 
     labeled = np.zeros(len(table.codes), dtype=bool)
     labeled[table.drawn.labeled] = True

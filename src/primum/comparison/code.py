@@ -15,7 +15,7 @@ from primum.comparison.arguments import (
 from primum.comparison.plan import last_step
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.alone import CandidateClassifier
-from primum.tables.chosen import MARKS_CHOSEN
+from primum.tables.labels import MARKS_CHOSEN
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison

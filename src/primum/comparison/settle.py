@@ -34,8 +34,7 @@ from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_wor
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.settlement import SAME, Settlement
 from primum.tables.cells import names_of
-from primum.tables.chosen import CHOSEN
-from primum.tables.labels import read_labels
+from primum.tables.labels import CHOSEN, read_labels
 from primum.tables.problem import features_like
 from primum.tables.sheets import YES
 

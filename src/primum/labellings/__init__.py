@@ -14,6 +14,7 @@ from primum.labellings.implicit import (
     ImplicitProblem,
     chosen_metric,
     implicit_problem,
+    implicit_problems,
     metric_of_rows,
     share_of_all,
     with_prior,
@@ -21,7 +22,6 @@ from primum.labellings.implicit import (
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
 from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
-from primum.labellings.metrics import implicit_problems
 from primum.labellings.prior import PriorProof, Shares
 from primum.labellings.problem import Columns, LabelProblem, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex

@@ -4,14 +4,16 @@ from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import (
     Block,
     Rows,
+    RowsChangedError,
     chain,
+    first_non_finite,
     is_outside,
     joined_weights,
     of_converted,
     open_rows,
     reduce_parts,
+    refuse_non_finite,
     stack,
     to_numpy,
 )
-from primum.rows.finite import RowsChangedError, first_non_finite, refuse_non_finite
 from primum.rows.parquet import ParquetRows

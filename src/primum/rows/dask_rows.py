@@ -21,8 +21,7 @@ from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
-from primum.rows.base import Block, Rows, within
-from primum.rows.finite import refuse_changed, still_finite
+from primum.rows.base import Block, Rows, refuse_changed, still_finite, within
 
 T = TypeVar("T")
 

@@ -24,8 +24,15 @@ from primum._progress import told
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
-from primum.rows.base import Block, BlockMemory, Rows, within
-from primum.rows.finite import RowsChangedError, refuse_changed, still_finite
+from primum.rows.base import (
+    Block,
+    BlockMemory,
+    Rows,
+    RowsChangedError,
+    refuse_changed,
+    still_finite,
+    within,
+)
 
 T = TypeVar("T")
 

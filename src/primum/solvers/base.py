@@ -21,9 +21,8 @@ from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Columns, LabelProblem, Solution
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
-from primum.solvers.newton import GAP_GOAL, solve_newton
+from primum.solvers.newton import GAP_GOAL, solve_from, solve_newton
 from primum.solvers.scale import MeasureLabels, solve_scale
-from primum.solvers.warm import solve_from
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,

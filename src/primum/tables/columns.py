@@ -30,7 +30,7 @@ from primum.tables.cells import (
     read_cells,
     usual_type,
 )
-from primum.tables.chosen import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
+from primum.tables.labels import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
 
 if TYPE_CHECKING:
     import pandas as pd

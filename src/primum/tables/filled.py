@@ -22,9 +22,9 @@ import numpy as np
 from primum._words import listed
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL, KEY_COLUMN, read_class
 from primum.tables.cells import NUMBER, days_of, number_of
-from primum.tables.chosen import CHOSEN
 from primum.tables.columns import LAYOUTS, LIKE_A_DATE
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind
+from primum.tables.labels import CHOSEN
 from primum.tables.sheets import Sheet, cell_text, unguarded
 
 # What ``primum_chosen`` says, with the digits of a comparison.

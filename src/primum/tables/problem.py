@@ -19,9 +19,8 @@ from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import Alert
 from primum.tables.cells import as_pandas, names_of, numbers_of, objects_of, read_cells
-from primum.tables.chosen import CHOSEN, chosen_column, marked_rows
 from primum.tables.columns import Column, describe_columns, no_such_column
-from primum.tables.labels import read_labels
+from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 

@@ -24,8 +24,8 @@ from primum._files import replacing, write_file
 from primum._typing import Index
 from primum.judging.named_labels import KEY_COLUMN
 from primum.tables.cells import NUMBER, plain_text
-from primum.tables.chosen import CHOSEN
 from primum.tables.files import TableFile
+from primum.tables.labels import CHOSEN
 
 if TYPE_CHECKING:
     import pandas as pd
