@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 from primum import LaplacianLeastSquaresClassifier, LaplacianSVMClassifier
 from primum.equations import kernel_ridge
 from primum.experiments.datasets import load, z_score
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
-from primum.methods.manifold.deformed_kernel import deform_kernel
+from primum.methods.manifold.deformed_kernel import deform_kernel, laplacian_power, neighbor_graph
 
 LABELS = 100
 DATA = Path(__file__).parents[2] / "shared" / "data"

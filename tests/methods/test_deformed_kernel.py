@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
-from primum.methods.manifold.deformed_kernel import deform_kernel, deform_linear, factorize
+from primum.methods.manifold.deformed_kernel import (
+    deform_kernel,
+    deform_linear,
+    factorize,
+    laplacian_power,
+    neighbor_graph,
+)
 
 problems = st.fixed_dictionaries(
     {

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
+from primum.methods.manifold.deformed_kernel import laplacian_power, neighbor_graph
 
 
 def rows(n=40, d=3, seed=0):

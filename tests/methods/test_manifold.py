@@ -32,8 +32,7 @@ from primum import (
 )
 from primum.equations import kernel_ridge
 from primum.methods.manifold import base as _manifold
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
-from primum.methods.manifold.deformed_kernel import deform_kernel
+from primum.methods.manifold.deformed_kernel import deform_kernel, laplacian_power, neighbor_graph
 from reference import arrays, reference_problems
 
 PROBLEMS = {

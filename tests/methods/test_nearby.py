@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from primum import TSVMClassifier
-from primum.methods.svm.annealing import SOLUTION_ERROR, Nearby, nearby
 from primum.methods.svm.newton import Dual, Primal
+from primum.methods.svm.search import SOLUTION_ERROR, Nearby, nearby
 
 
 def systems(rng, n=80, d=7, ridge=0.3):
@@ -81,5 +81,5 @@ def test_annealing_among_copies_ends_where_factorised_systems_do(seed, monkeypat
     clf = TSVMClassifier("annealing", alpha=float(10.0 ** rng.uniform(-6, 0)))
     y = np.where(np.arange(n) < L, t, -1)
     found = clf.fit(X, y).objective_
-    monkeypatch.setattr("primum.methods.svm.annealing.nearby", lambda system: system)
+    monkeypatch.setattr("primum.methods.svm.search.nearby", lambda system: system)
     assert found == pytest.approx(clf.fit(X, y).objective_, rel=1e-6)

@@ -247,7 +247,7 @@ ROUNDS = "primum.{}.MOST_ROUNDS"
         (TSVMClassifier("cccp", alpha=0.01), "methods.svm.tsvm", "stopped after 1 rounds of cccp"),
         (
             TSVMClassifier("annealing", alpha=0.01),
-            "methods.svm.annealing",
+            "methods.svm.search",
             "stopped after 1 rounds of a",
         ),
         (
@@ -270,15 +270,15 @@ def test_a_search_that_ends_early_says_so(clf, module, message, monkeypatch):
 @each([TSVMClassifier(), TSVMClassifier("annealing"), TSVMClassifier("cccp"), S4VMClassifier()])
 def test_any_refit_that_ends_early_is_said(clf, monkeypatch):
     """Also if later ones do not."""
-    from primum.methods.svm import search
+    from primum.methods.svm import newton  # whose functions the searches call by its name
 
     X, y, _ = partly_labelled()
-    minimize, ends = search.minimize, iter([False])
+    minimize, ends = newton.minimize, iter([False])
 
     def first_is_short(*args, **kwargs):
         return replace(minimize(*args, **kwargs), converged=next(ends, True))
 
-    monkeypatch.setattr(search, "minimize", first_is_short)
+    monkeypatch.setattr(newton, "minimize", first_is_short)
     message = f"{type(clf).__name__} stopped a refit after max_iter=1000 Newton steps"
     with pytest.warns(ConvergenceWarning, match=message):
         clone(clf).fit(X, y)

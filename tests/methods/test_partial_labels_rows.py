@@ -13,7 +13,7 @@ from generate import bounded_labels, masked_labels
 from primum import ICLSClassifier, UnlabeledRows
 from primum.experiments.as_published import PublishedICLS
 from primum.labellings import family
-from primum.methods.icls.base import UndeterminedModelWarning
+from primum.methods.icls.classifier import UndeterminedModelWarning
 from primum.reading.folds import SemiSupervisedSplit
 
 SEEDS = st.integers(0, 2**16)
@@ -140,7 +140,7 @@ def undetermined(seed, L, K=3, U=60, d=15):
     return X, y, possible
 
 
-@pytest.mark.filterwarnings("ignore::primum.methods.icls.base.UndeterminedModelWarning")
+@pytest.mark.filterwarnings("ignore::primum.methods.icls.classifier.UndeterminedModelWarning")
 @pytest.mark.parametrize(
     ("seed", "L"),
     [
@@ -159,7 +159,7 @@ def test_the_tie_break_is_the_limit_of_the_metrics(seed, L):
     assert np.all(limit.soft_labels_[~possible[L:]] == 0.0)
 
 
-@pytest.mark.filterwarnings("ignore::primum.methods.icls.base.UndeterminedModelWarning")
+@pytest.mark.filterwarnings("ignore::primum.methods.icls.classifier.UndeterminedModelWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=25)
 @given(seed=SEEDS, L=st.integers(3, 14), K=st.integers(3, 4), U=st.integers(1, 60))
@@ -176,7 +176,7 @@ def test_the_tie_break_is_proven_with_masks(seed, L, K, U):
         assert half.distance >= proof.distance - proof.distance_gap - 1e-4
 
 
-@pytest.mark.filterwarnings("ignore::primum.methods.icls.base.UndeterminedModelWarning")
+@pytest.mark.filterwarnings("ignore::primum.methods.icls.classifier.UndeterminedModelWarning")
 @pytest.mark.parametrize("L", [4, 8, 14])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_tie_break_is_the_limit_with_bounds_too(seed, L):
@@ -189,7 +189,7 @@ def test_the_tie_break_is_the_limit_with_bounds_too(seed, L):
     np.testing.assert_allclose(limit.soft_labels_[-5:], 0.3)
 
 
-@pytest.mark.filterwarnings("ignore::primum.methods.icls.base.UndeterminedModelWarning")
+@pytest.mark.filterwarnings("ignore::primum.methods.icls.classifier.UndeterminedModelWarning")
 @pytest.mark.usefixtures("streamed")
 @pytest.mark.parametrize("L", [4, 8])
 def test_ties_of_many_masked_rows(L):

@@ -12,15 +12,11 @@ from primum.cli.settle import settle
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
+HELP = """Semi-supervised classification that aims not to make the supervised answer worse.
 
-@click.group(context_settings=SETTINGS)
-@click.version_option(package.__version__, prog_name="primum")
-def primum() -> None:
-    """Semi-supervised classification that aims not to make the supervised answer worse.
+Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
+"""
+COMMANDS = [compare, settle, fit, predict, datasets, reproduce]
 
-    Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
-    """
-
-
-for command in (compare, settle, fit, predict, datasets, reproduce):
-    primum.add_command(command)
+primum = click.Group("primum", COMMANDS, help=HELP, context_settings=SETTINGS)
+click.version_option(package.__version__, prog_name="primum")(primum)

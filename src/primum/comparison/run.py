@@ -43,7 +43,7 @@ from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
 from primum.methods.grouped import keep_groups
-from primum.methods.icls.base import WithPrior
+from primum.methods.icls.classifier import WithPrior
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.chosen import drawn_confidence, drawn_share
 from primum.reading.classifiers import Entry, class_scores

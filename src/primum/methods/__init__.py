@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # written by docs/make_listings.py
     from primum.methods.gaussian.iclda import ICLDAClassifier as ICLDAClassifier
     from primum.methods.gaussian.moment_constrained_lda import MomentConstrainedLDAClassifier as MomentConstrainedLDAClassifier
     from primum.methods.gaussian.scatter_lda import ScatterLDAClassifier as ScatterLDAClassifier
-    from primum.methods.icls.base import UndeterminedModelWarning as UndeterminedModelWarning
     from primum.methods.icls.classifier import ICLSClassifier as ICLSClassifier
+    from primum.methods.icls.classifier import UndeterminedModelWarning as UndeterminedModelWarning
     from primum.methods.icls.kernel import KernelICLSClassifier as KernelICLSClassifier
     from primum.methods.icls.regressor import ICLSRegressor as ICLSRegressor
     from primum.methods.icls.tuned import ICLSClassifierCV as ICLSClassifierCV

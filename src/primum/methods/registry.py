@@ -135,7 +135,7 @@ VARIANTS = [
 # Warning classes, and the modules that define them.
 WARNINGS = {
     "SingularCovarianceWarning": "gaussian.base",
-    "UndeterminedModelWarning": "icls.base",
+    "UndeterminedModelWarning": "icls.classifier",
 }
 
 

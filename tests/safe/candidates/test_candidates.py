@@ -17,7 +17,7 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifierCV, L2SVMClassifier, TSVMClassifier
 from primum._sklearn import logistic_regression_cv
 from primum.labellings.sets import nearest_shares
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
+from primum.methods.manifold.deformed_kernel import laplacian_power, neighbor_graph
 from primum.safe.candidates import (
     CANDIDATES,
     Labels,

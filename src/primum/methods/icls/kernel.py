@@ -15,7 +15,7 @@ from primum import labellings
 from primum._typing import Floats
 from primum.equations import kernel_features
 from primum.methods.base import POSITIVE, unfitted_like, with_parameters
-from primum.methods.icls.base import ImplicitlyConstrained, WithPrior
+from primum.methods.icls.classifier import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.labels import KnownLabels

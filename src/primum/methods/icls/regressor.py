@@ -27,7 +27,7 @@ from primum._typing import Floats
 from primum.equations import Linear
 from primum.labellings import ImplicitProblem, LabelInterval
 from primum.methods.base import unfitted_like, with_parameters
-from primum.methods.icls.base import ImplicitlyConstrained
+from primum.methods.icls.classifier import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.reading.data import TrainingData
 from primum.reading.targets import KnownTargets

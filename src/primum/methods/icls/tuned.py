@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from primum.methods.base import with_parameters
-from primum.methods.icls.base import WithPrior
-from primum.methods.icls.classifier import ICLSClassifier
+from primum.methods.icls.classifier import ICLSClassifier, WithPrior
 from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.least_squares import tuning
 

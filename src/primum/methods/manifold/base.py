@@ -1,14 +1,4 @@
-"""What the manifold methods share: distinct rows, their graph, and their deformed kernel.
-
-The graph connects row i and row j if one is among the k nearest neighbours of the other. Graph and
-Laplacian are sparse. The Laplacian measures how much a function varies between connected rows:
-
-    f' Lap f = 1/2 sum_ij w_ij (f_i - f_j)^2,      Lap = D - W,   D = diag(W 1),
-
-and, normalised, I - D^(-1/2) W D^(-1/2), for which f_i is divided by the square root of the degree.
-Powers of it penalise rapid variation more. The weights w_ij of connected rows are 1 ("binary") or
-exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between connected rows.
-"""
+"""What the manifold methods share: distinct rows, their graph, and their deformed kernel."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -19,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import laplacian
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags, gen_batches
@@ -27,80 +16,12 @@ from sklearn.utils import Tags, gen_batches
 from primum._typing import AnyArray, Floats, Index
 from primum.methods import base
 from primum.methods.kernels import computed_kernel, gamma_of
-from primum.methods.manifold.deformed_kernel import DeformedKernel, deform_kernel, deform_linear
+from primum.methods.manifold import deformed_kernel
+from primum.methods.manifold.deformed_kernel import DeformedKernel
 from primum.reading.arrays import refuse_other_library
 from primum.reading.data import FitArguments, read_arguments, read_numpy_rows, stack_rows
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
-
-GRAPH_WEIGHTS = ("binary", "heat")
-# With more features, trees find neighbours no faster than computing all distances.
-TREE_DIMENSIONS = 5
-
-
-def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
-    """Return the symmetric sparse weight matrix of the graph of nearest neighbours.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows. Equal rows would be each other's neighbours and cut off from the others: pass
-        distinct rows.
-    n_neighbors : int
-        Number of neighbours of each row, itself not counted; all other rows if there are fewer.
-    weights : {"binary", "heat"}
-        Weights of the edges.
-
-    Returns
-    -------
-    CSR array of shape (n_rows, n_rows)
-        Isolated rows, if underflowing heat weights leave any, have no entries.
-    """
-    from sklearn.neighbors import NearestNeighbors  # not needed to import the package
-
-    n = X.shape[0]
-    if n_neighbors < 1:
-        raise ValueError(
-            f"n_neighbors is {n_neighbors}, so that every row of the graph is isolated: pass at "
-            "least 1."
-        )
-    if weights not in GRAPH_WEIGHTS:
-        raise ValueError(f"weights must be one of {GRAPH_WEIGHTS}, got {weights!r}.")
-    if n < 2:
-        return sparse.csr_array((n, n))
-    if isinstance(X, np.ndarray):
-        X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
-    mode = "connectivity" if weights == "binary" else "distance"
-    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1), algorithm=algorithm).fit(X)
-    graph = sparse.csr_array(search.kneighbors_graph(mode=mode))
-    graph = graph.maximum(graph.T).tocsr()
-    if weights == "heat":
-        graph.data = _heat(graph.data)
-        graph.eliminate_zeros()
-    return graph
-
-
-def _heat(distances: Any) -> Any:
-    """Return the heat weights of edges, given their lengths."""
-    if len(distances) == 0:
-        raise ValueError(
-            "The distances between neighbouring rows underflow: multiply the features by a "
-            "constant, or pass graph_weights='binary'."
-        )
-    scaled = distances / np.median(distances)
-    return np.exp(-0.5 * scaled * scaled)
-
-
-def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> Any:
-    """Return a power of the graph's Laplacian as a CSR array; a larger one is less sparse."""
-    dense_or_sparse: Any = laplacian(graph.astype(np.float64), normed=normalized)
-    plain = sparse.csr_array(dense_or_sparse)
-    raised = plain
-    for _ in range(power - 1):
-        raised = (raised @ plain).tocsr()
-    return raised
-
 
 # A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
 # and half as many if few are.
@@ -127,10 +48,10 @@ class KernelOnGraph(BaseEstimator):
         self.gamma_ = self._gamma(rows)
         penalty = self._penalty(rows) if ratio else sparse.csr_array((n, n))
         if self.kernel == "linear" and d <= min(n, MAX_ROWS):  # with the rows themselves
-            return deform_linear(rows, penalty).at(ratio)
+            return deformed_kernel.deform_linear(rows, penalty).at(ratio)
         self._refuse_many(n)
         self.X_fit_ = rows
-        return deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
+        return deformed_kernel.deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
 
     def _gamma(self, rows: Any) -> float | None:
         """Return the kernel's gamma; the default gives way to one among ``kernel_params``."""
@@ -140,8 +61,10 @@ class KernelOnGraph(BaseEstimator):
         return gamma_of(self.kernel, gamma, rows)
 
     def _penalty(self, rows: Any) -> Any:
-        graph = neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
-        return laplacian_power(graph, normalized=self.graph_normalized, power=self.graph_power)
+        graph = deformed_kernel.neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
+        return deformed_kernel.laplacian_power(
+            graph, normalized=self.graph_normalized, power=self.graph_power
+        )
 
     def _kernel(self, rows: Any, others: Any = None) -> Floats:
         """Return the undeformed kernel between rows, or rows and others, in memory of its own."""

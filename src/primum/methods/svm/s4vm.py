@@ -27,9 +27,8 @@ from sklearn.utils import check_random_state
 
 from primum._typing import Floats, Index
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, with_parameters
-from primum.methods.svm.annealing import switch_all
 from primum.methods.svm.base import MachineData, TransductiveMachine
-from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search
+from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search, switch_all
 
 
 @with_parameters

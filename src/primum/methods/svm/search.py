@@ -1,4 +1,22 @@
-"""What all searches for transductive labels share: start at the supervised SVM, refits, history."""
+"""Searches for transductive labels: they start at the supervised SVM, refit, and keep a history.
+
+Two are of Sindhwani & Keerthi (2006): multiple switching and deterministic annealing.
+
+Switching: give the highest outputs the positive labels. Raise the weight of the unlabelled rows
+from 1e-5 by factors of 1.5. At each value, switch the labels of pairs, one positive and one
+negative, where that lowers the loss, the worst pairs first, and refit, until no pair improves.
+
+Annealing: labels are probabilities p_j, of mean R, and
+T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is added to the objective. Refit and relabel in
+turn while the temperature T falls; then switch.
+
+While labels change little from one refit to the next, so does the matrix ``A = R + X'HX`` of a
+Newton step (``newton.py``), and an earlier inverse helps to solve with it. An earlier matrix
+``A_0 = R + X'H_0 X``, whose inverse is known, is then an excellent preconditioner. The difference
+of the two is a sum over the rows whose h has changed, and products of A_0 with the directions of
+conjugate gradients follow from their residuals: a step takes two products with these rows, and a
+solution two with all.
+"""
 
 import warnings
 from dataclasses import dataclass, field
@@ -6,12 +24,15 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
+from scipy.special import entr, expit, rel_entr
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.methods.base import copy_feature_names
 from primum.methods.svm import newton
 from primum.methods.svm.base import L2SVMClassifier, MachineData
+from primum.methods.svm.newton import NewtonSystem, Primal
 from primum.reading.shares import class_shares
 
 
@@ -146,3 +167,215 @@ def start_search(clf: Any, data: MachineData) -> tuple[TransductiveSearch, L2SVM
     )
     start = newton.Machine(w, system.X @ w, twin.objective_)
     return TransductiveSearch(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
+
+
+# The error of a solution, as a fraction of what counts as exact.
+SOLUTION_ERROR = 1e-4
+# If this many steps do not suffice, another matrix is inverted.
+PRECONDITIONED_STEPS = 4
+# Costs that differ by less than this fraction of the largest are equal.
+EQUAL_COSTS = 1e-14
+
+
+class Nearby(NewtonSystem):
+    """Conjugate gradients, preconditioned by the last matrix that was inverted."""
+
+    exact = False
+    name = "primal"
+
+    def __init__(self, system: Primal) -> None:
+        super().__init__(system.X, system.ridge)
+        self.system = system
+        self._inverse: Floats | None = None
+        self._h = np.zeros(len(system.X))
+        self._changed, self._rows = np.empty(0, dtype=np.intp), system.X[:0]
+
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        if self._inverse is not None and h.any():
+            residual = self.X.T @ (rho - h * o) - self.ridge * w
+            step = self._steps(h, residual, (SOLUTION_ERROR * accuracy) ** 2)
+            if step is not None:
+                return w + step, o + self.X @ step
+        return super().solve(h, rho, w, o, accuracy)
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        v, factor = self.system.factorized(h, self.X.T @ rho)
+        self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
+        return v
+
+    def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
+        """Solve for a residual until the square of the error, estimated with A_0, is small.
+
+        None if ``STEPS`` do not suffice.
+        """
+        X, change = self._changes(h)
+        assert self._inverse is not None
+        direction, image = self._inverse @ residual, residual  # image: of the direction under A_0
+        solution, square = np.zeros_like(residual), float(residual @ direction)
+        for _ in range(PRECONDITIONED_STEPS):
+            if square <= enough:
+                return solution
+            of_A = image + X.T @ (change * (X @ direction))
+            length = square / float(direction @ of_A)
+            solution, residual = solution + length * direction, residual - length * of_A
+            z, before = self._inverse @ residual, square
+            square = float(residual @ z)
+            direction = z + (square / before) * direction
+            image = residual + (square / before) * image
+        return solution if square <= enough else None
+
+    def _changes(self, h: Floats) -> tuple[Floats, Floats]:
+        """Return the rows whose h has changed, and by how much."""
+        change = h - self._h
+        changed = (np.abs(change) > EQUAL_COSTS * h.max()).nonzero()[0]
+        if not np.array_equal(changed, self._changed):
+            self._changed, self._rows = changed, self.X[changed]
+        return self._rows, change[changed]
+
+
+def _inverse(factor: Floats) -> Floats:
+    """Return the inverse of a matrix, given its lower Cholesky factor."""
+    lower = np.tril(lapack.dpotri(factor, lower=1)[0])
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def nearby(system: NewtonSystem) -> NewtonSystem:
+    """Return a faster system for refits that follow each other closely, if there is one."""
+    return Nearby(system) if isinstance(system, Primal) else system
+
+
+# The schedule of Sindhwani and Keerthi, whose losses are of order 1.
+FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
+# Cooling ends at this mean entropy above the least one, and rounds at one temperature at this mean
+# divergence between two labellings, both in nats per row, or after this many rounds.
+ENTROPY_TOLERANCE, CHANGE_TOLERANCE, MOST_ROUNDS = 1e-6, 1e-6, 1000
+# Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
+# are exact, and for conjugate gradients, where it is also the accuracy of a step.
+ROUGH_EXACT, ROUGH_STEPS = 1e-4, 1e-6
+
+
+def search_by_annealing(
+    search: TransductiveSearch, unlabeled_weight: float, max_switches: int
+) -> Floats:
+    """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
+    cost = unlabeled_weight * search.cost_unlabeled
+    enough = _least_entropy(search.share, len(cost)) + ENTROPY_TOLERANCE
+    p = np.full(len(cost), search.share)
+    temperature, nu = FIRST_TEMPERATURE, 0.0
+    original = search.system
+    tol = max(search.tol, ROUGH_EXACT if original.exact else ROUGH_STEPS)
+    # Labels change little between two refits, so an earlier inverse is used again.
+    search.system = nearby(original)
+    while True:
+        for _ in range(MOST_ROUNDS):
+            search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
+            search.history.append(Step(temperature, search.machine.objective, 0))
+            before = p
+            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
+            if _is_close(p, before):
+                break
+        else:
+            search.unfinished.add(
+                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
+                "still changing; raise alpha or lower unlabeled_weight"
+            )
+        if _entropy(p) < enough or temperature < 1e-8:
+            break
+        temperature /= COOLING_RATE
+    search.system = original
+    labels = balanced_labels(search.outputs, search.share)
+    search.refit_labels(labels, unlabeled_weight)
+    switch_all(search, labels, unlabeled_weight, max_switches)
+    return labels
+
+
+def _soft_labels(
+    o: Floats, cost: Floats, share: float, temperature: float, nu: float
+) -> tuple[Floats, float]:
+    """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
+    g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
+    g *= len(o) * cost
+    low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
+    nu = min(max(nu, low), high)
+    for _ in range(200):
+        p = expit((nu - g) / temperature)
+        excess = p.sum() / len(p) - share
+        if abs(excess) < 1e-12:
+            break
+        low, high = (nu, high) if excess < 0 else (low, nu)
+        slope = p @ (1.0 - p) / len(p) / temperature
+        newton = nu - excess / slope if slope > 0 else low
+        nu = newton if low < newton < high else 0.5 * (low + high)
+    return p, nu
+
+
+def _is_close(p: Floats, q: Floats) -> bool:
+    """Return whether the mean Kullback-Leibler divergence of p from q is small."""
+    change = p - q
+    if 2.0 * float(change @ change) >= CHANGE_TOLERANCE * len(p):  # a lower bound (Pinsker)
+        return False
+    q = np.clip(q, 1e-300, 1.0 - 1e-16)
+    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_TOLERANCE
+
+
+def _entropy(p: Floats) -> float:
+    return float(np.mean(entr(p) + entr(1.0 - p)))
+
+
+def _least_entropy(share: float, n: int) -> float:
+    """Return the least entropy of n probabilities of a given mean: at most one is not 0 or 1."""
+    rest = round(share * n, 9) % 1.0
+    return float(entr(rest) + entr(1.0 - rest)) / n
+
+
+# The schedule of Sindhwani and Keerthi: where unlabelled rows hardly count, labels are those of the
+# supervised SVM.
+FIRST_WEIGHT, WEIGHT_RATE = 1e-5, 1.5
+
+
+def search_by_switching(
+    search: TransductiveSearch, unlabeled_weight: float, max_switches: int
+) -> Floats:
+    """Raise the weight step by step, switching labels at each; return the labels."""
+    labels = balanced_labels(search.outputs, search.share)
+    now = min(FIRST_WEIGHT, unlabeled_weight)
+    while True:
+        search.refit_labels(labels, now)
+        switch_all(search, labels, now, max_switches)
+        if now >= unlabeled_weight:
+            return labels
+        now = min(WEIGHT_RATE * now, unlabeled_weight)
+
+
+def switch_all(
+    search: TransductiveSearch, labels: Floats, unlabeled_weight: float, most: int
+) -> None:
+    """Switch labels and refit until no pair improves."""
+    before = np.inf
+    while search.machine.objective < before:  # each switch lowers it, except for rounding
+        n_switches = _switch(labels, search.outputs, search.cost_unlabeled, most)
+        if n_switches == 0:
+            return
+        before = search.machine.objective
+        search.refit_labels(labels, unlabeled_weight, n_switches)
+
+
+def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
+    """Switch the labels of the worst pairs inside the margin; return how many."""
+    # The loss of a row as a positive minus its loss as a negative.
+    excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
+    positive = np.flatnonzero((labels > 0) & (o < 1.0))
+    negative = np.flatnonzero((labels < 0) & (o > -1.0))
+    if len(positive) == 0 or len(negative) == 0:
+        return 0
+    level = excess[negative].min()
+    positive = positive[excess[positive] > level]
+    negative = negative[excess[negative] < excess[positive].max(initial=level)]
+    n = min(len(positive), len(negative), most)
+    positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
+    negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
+    better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
+    labels[positive[better]], labels[negative[better]] = -1.0, 1.0
+    return int(np.count_nonzero(better))

@@ -10,8 +10,8 @@ and lambda the ``unlabeled_weight``. It has many local minima, and the three met
 to search for a good one. All start from the supervised SVM and use the finite Newton method of
 ``newton.py``:
 
-    switching   switch labels while the weight of the unlabelled rows increases (``annealing.py``)
-    annealing   labels are probabilities; cooling drives them to 0 or 1 (``annealing.py``)
+    switching   switch labels while the weight of the unlabelled rows increases (``search.py``)
+    annealing   labels are probabilities; cooling drives them to 0 or 1 (``search.py``)
     cccp        rows count on both sides, with a ramp loss; labels are not balanced
 
 The last is the convex-concave procedure (Collobert et al. 2006). Each unlabelled row counts as a
@@ -29,10 +29,15 @@ import numpy as np
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats, Mask
 from primum.methods.base import AT_LEAST_ONE, with_parameters
-from primum.methods.svm.annealing import search_by_annealing, search_by_switching
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import Balance
-from primum.methods.svm.search import Step, TransductiveSearch, start_search
+from primum.methods.svm.search import (
+    Step,
+    TransductiveSearch,
+    search_by_annealing,
+    search_by_switching,
+    start_search,
+)
 
 # A handful of rounds is typical.
 MOST_ROUNDS = 1000

@@ -38,8 +38,7 @@ from scipy import sparse
 
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
-from primum.methods.manifold.base import laplacian_power, neighbor_graph
-from primum.methods.manifold.deformed_kernel import deform_kernel
+from primum.methods.manifold.deformed_kernel import deform_kernel, laplacian_power, neighbor_graph
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
