@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum import ICLSClassifier
 from primum.labellings import family
 from primum.labellings.last_pass import LastPass
-from primum.methods.icls import base as _implicit
+from primum.methods.icls import classifier as _implicit
 
 
 @pytest.fixture(autouse=True)
