@@ -34,6 +34,7 @@ def test_every_method_is_in_the_table_of_its_kind():
         "AgnosticClassifier",
         "SAFEWClassifier",
         "SafeClassifier",
+        "SafeRegressor",
         "TunedDecisionClassifierCV",
     ]
 

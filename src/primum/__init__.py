@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from primum.reading.folds import SemiSupervisedSplit as SemiSupervisedSplit
     from primum.safe import AgnosticClassifier as AgnosticClassifier
     from primum.safe import SafeClassifier as SafeClassifier
+    from primum.safe import SafeRegressor as SafeRegressor
     from primum.safe import SAFEWClassifier as SAFEWClassifier
     from primum.safe import TunedDecisionClassifierCV as TunedDecisionClassifierCV
 else:  # type checkers would accept any name
@@ -33,6 +34,7 @@ else:  # type checkers would accept any name
                 "AgnosticClassifier",
                 "SAFEWClassifier",
                 "SafeClassifier",
+                "SafeRegressor",
                 "TunedDecisionClassifierCV",
             ],
         }.items()

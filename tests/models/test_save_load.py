@@ -76,12 +76,29 @@ def test_classifiers_of_scikit_learn_are_stored_too(tmp_path):
     np.testing.assert_array_equal(primum.load(tmp_path / "m.skops").predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize(
+    "regressor",
+    [LinearRegression(), primum.LeastSquaresRegressorCV(), primum.ICLSRegressor(bounds=(-1, 40))],
+    ids=str,
+)
+def test_regressors_are_stored_too(tmp_path, regressor):
+    X, y = np.arange(20.0)[:, None], np.arange(20.0) ** 1.2
+    model = make_pipeline(StandardScaler(), regressor).fit(X, y)
+    primum.save(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(primum.load(tmp_path / "m.skops").predict(X), model.predict(X))
+    model[-1].coef_ = model[-1].coef_ * np.nan
+    if not hasattr(regressor, "alphas"):  # those of a tuned model are in its best estimator
+        with pytest.raises(ValueError, match="because its predictions are not finite numbers"):
+            primum.save(model, tmp_path / "spoilt.skops")
+
+
 def test_what_could_not_be_loaded_is_not_stored(tmp_path):
     X, y = np.arange(20.0)[:, None], np.arange(20) % 2
     own = make_pipeline(FunctionTransformer(np.array), primum.ICLSClassifier()).fit(X, y)
     for model, words in (
-        (LinearRegression().fit(X, y), "stores fitted classifiers, got LinearRegression"),
-        (primum.ICLSClassifier(), "stores fitted classifiers, got ICLSClassifier: call fit first"),
+        (StandardScaler().fit(X, y), "stores fitted classifiers and regressors, got StandardSc"),
+        (LinearRegression(), "fitted classifiers and regressors, got LinearRegression: call fit"),
+        (primum.ICLSClassifier(), "classifiers and regressors, got ICLSClassifier: call fit first"),
         (own, "it contains numpy.array, which primum.load would refuse"),
         (RandomForestClassifier(2).fit(X, y), "it contains sklearn.tree._tree.Tree"),
     ):

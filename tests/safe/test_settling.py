@@ -253,7 +253,7 @@ def test_bad_numbers_and_no_unlabelled_rows(model):
 def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
     few = quick().fit(X, Y)
     monkeypatch.setattr(settlement, "MOST_COMPARED", 100)
-    monkeypatch.setattr("primum.safe.classifier.MOST_COMPARED", 100)
+    monkeypatch.setattr("primum.safe.base.MOST_COMPARED", 100)
     many = clone(few).fit(X, Y)
     pd.testing.assert_frame_equal(many.rows_to_label(n=99), few.rows_to_label(n=99))
     assert many.verdict_.text == few.verdict_.text

@@ -143,11 +143,13 @@ class HeldOut:
         return check_folds(scoring, self.classes, tests, self.truth[drawn], weight)
 
     def predictions(self, scores: Floats, objective: Objective | None = None) -> Predictions:
-        """Return the predictions of a model with these scores of classes.
+        """Return the predictions of a model with these scores, or one column of numbers.
 
         With an objective, the rule by which classes are predicted is chosen for it: for the rows
         of every fold, on the scores of the other folds' rows.
         """
+        if self.classes is None:
+            return self.predicted_numbers(scores[:, 0])
         own = Predictions.of_scores(self.truth[self.rows], scores)
         if objective is None or not objective.has_rule:
             return own

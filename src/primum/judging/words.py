@@ -270,7 +270,7 @@ def limit_in_words(posterior: Posterior, measure: Measure) -> str:
     if posterior.share is None:
         return measure.show_limit(posterior.equivalence)
     size = measure.show(posterior.equivalence)
-    return f"{size} ({percent_of_level(posterior.share)} of the baseline's {measure.name})"
+    return f"{percent_of_level(posterior.share)} ({size})"
 
 
 def _claim(

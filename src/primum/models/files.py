@@ -43,7 +43,7 @@ class StoredModel:
 
 
 def classifier_of(model: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the model itself."""
+    """Return the classifier or regressor at the end of a pipeline, or the model itself."""
     return _steps(model)[-1]
 
 
@@ -58,13 +58,13 @@ def _steps(model: Any) -> list[Any]:
 def save(
     model: Any, path: str | os.PathLike[str], *, id: str | None = None, target: str | None = None
 ) -> None:
-    """Store a fitted classifier in a file, for ``primum.load`` and the command ``primum predict``.
+    """Store a fitted model in a file, for ``primum.load`` and the command ``primum predict``.
 
     Parameters
     ----------
-    model : classifier
-        A fitted classifier of primum or scikit-learn, or a Pipeline that ends in one, such as
-        ``fit_recommended`` of a comparison returns.
+    model : classifier or regressor
+        A fitted classifier or regressor of primum or scikit-learn, or a Pipeline that ends in one,
+        such as ``fit_recommended`` of a comparison returns.
     path : path
         The file, by convention with the suffix .skops. An existing file is replaced once the new
         one is complete.
@@ -87,13 +87,13 @@ def save(
     ...     primum.load(f"{folder}/model.skops").predict([[3.0]]).tolist()
     ['b']
     """
-    from primum.models.trusted import fault_of, is_fitted_classifier
+    from primum.models.trusted import fault_of, is_fitted_model
 
     dumps = _skops().dumps
-    if not is_fitted_classifier(model):
+    if not is_fitted_model(model):
         raise ValueError(
-            f"primum.save stores fitted classifiers, got {type(model).__name__}: call fit first, "
-            "or store it with skops.io.dump."
+            f"primum.save stores fitted classifiers and regressors, got {type(model).__name__}: "
+            "call fit first, or store it with skops.io.dump."
         )
     if (fault := fault_of(model)) is not None:
         raise ValueError(f"The model is not stored, because {fault}: fit it again.")
@@ -102,7 +102,7 @@ def save(
     if strange := _untrusted(data=content):
         raise ValueError(
             f"The model is not stored, because it contains {', '.join(strange[:3])}, which "
-            "primum.load would refuse: store classifiers and transformers of "
+            "primum.load would refuse: store classifiers, regressors and transformers of "
             "primum and scikit-learn."
         )
     write_file(Path(path), content)
@@ -111,8 +111,8 @@ def save(
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted model in a file of ``primum.save`` or ``primum compare --save-model``.
 
-    No code in the file is run. A file that contains anything but classifiers of primum and
-    estimators of scikit-learn raises an error.
+    No code in the file is run. A file that contains anything but models of primum and estimators of
+    scikit-learn raises an error.
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    classifier
-        The fitted classifier or Pipeline. A model of a table predicts from rows as they were
+    classifier or regressor
+        The fitted model or Pipeline. A model of a table predicts from rows as they were
         written, for example from ``pandas.read_csv``; columns are found by name.
 
     See Also
@@ -164,7 +164,7 @@ def load_model(path: Path) -> StoredModel:
 
     Models stored with ``skops.io.dump`` can be read too.
     """
-    from primum.models.trusted import fault_of, is_fitted_classifier
+    from primum.models.trusted import fault_of, is_fitted_model
 
     content = _load(path)
     if isinstance(content, dict) and content.get("format") != FORMAT:
@@ -173,10 +173,10 @@ def load_model(path: Path) -> StoredModel:
             f"not {FORMAT}): fit the model again."
         )
     stored = _as_stored(content)
-    if not is_fitted_classifier(stored.estimator):
+    if not is_fitted_model(stored.estimator):
         raise ValueError(
             f"{path} contains an object of type {type(stored.estimator).__name__}, not a fitted "
-            "classifier."
+            "classifier or regressor."
         )
     if (fault := fault_of(stored.estimator)) is not None:
         raise ValueError(f"{path} is not a valid model, because {fault}: fit it again.")

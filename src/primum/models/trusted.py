@@ -7,7 +7,7 @@ open files, and their paths would then be the author's choice.
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import Bunch
 
 import primum
@@ -22,6 +22,7 @@ from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
+from primum.reading.targets import TargetScale
 from primum.safe.candidates.base import Affine, LinearModel
 from primum.safe.candidates.graphs import KernelModel, NeighborModel
 from primum.safe.candidates.packages import PackagedClassifier, PackagedModel
@@ -34,13 +35,14 @@ from primum.safe.candidates.trees import (
 from primum.safe.candidates.wide import ReducedModel
 from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
-from primum.safe.stack import StackedClassifier
+from primum.safe.stack import StackedClassifier, StackedRegressor
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
     *(ForestClassifier, BoostingClassifier, PackagedClassifier),
 )
+REGRESSORS = tuple(getattr(primum, name) for name in dir(primum) if "Regressor" in name)
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
     GivenLabels,
@@ -50,10 +52,12 @@ LABELS = (
     LabelInterval,
     Simplex,
     PerRow,
+    TargetScale,
 )
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
-    *(NamedClassifier, StackedClassifier, Failure, SafeVerdict, Verdict, Probabilities, Difference),
+    *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict),
+    *(Probabilities, Difference),
     *(Disagreement, DecisionRule, Calibration, Objective),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
     PackagedModel,
@@ -63,25 +67,28 @@ PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
 # A list of column names in a ColumnTransformer, up to scikit-learn 1.6.
 OF_EARLIER_VERSIONS = ("sklearn.compose._column_transformer._RemainderColsList",)
-PARTS = (*CLASSIFIERS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
+PARTS = (*CLASSIFIERS, *REGRESSORS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
 TRUSTED = sorted(
     [*(f"{part.__module__}.{part.__qualname__}" for part in PARTS), *OF_EARLIER_VERSIONS]
 )
 
 
-def is_fitted_classifier(model: Any) -> bool:
-    """Return whether a model is a fitted classifier or a pipeline that ends in one."""
-    classifier = classifier_of(model)
-    return isinstance(classifier, ClassifierMixin) and hasattr(classifier, "classes_")
+def is_fitted_model(model: Any) -> bool:
+    """Return whether a model, or the end of a pipeline, is a fitted classifier or regressor."""
+    last = classifier_of(model)
+    if isinstance(last, ClassifierMixin):
+        return hasattr(last, "classes_")
+    return isinstance(last, RegressorMixin) and hasattr(last, "n_features_in_")
 
 
 def fault_of(model: Any) -> str | None:
     """Describe what is wrong with the fitted attributes used for predictions; None if nothing."""
-    classifier = classifier_of(model)
+    last = classifier_of(model)
+    is_stack = isinstance(last, primum.SafeClassifier | primum.SafeRegressor)
     return (
-        _fault_of_shape(classifier)
-        or (_fault_of_stack(classifier) if isinstance(classifier, primum.SafeClassifier) else None)
-        or _fault_of_coefficients(classifier)
+        _fault_of_shape(last)
+        or (_fault_of_stack(last) if is_stack else None)
+        or _fault_of_coefficients(last)
         or _fault_of_names(model)
         or _fault_of_a_prediction(model)
     )
@@ -91,6 +98,8 @@ def _fault_of_shape(model: Any) -> str | None:
     n_features = getattr(model, "n_features_in_", None)
     if type(n_features) is not int or n_features < 1:
         return f"its n_features_in_ is {n_features!r}, not a number of features"
+    if is_regressor(model):
+        return None
     classes: Any = getattr(model, "classes_", None)
     n_classes = np.size(classes)
     if not _is_array(classes, "biufU", (n_classes,)) or len(set(classes.tolist())) < n_classes:
@@ -100,7 +109,7 @@ def _fault_of_shape(model: Any) -> str | None:
 
 def _fault_of_coefficients(model: Any) -> str | None:
     """Describe what is wrong with the coefficients of a linear model; None if nothing."""
-    if not hasattr(model, "coef_"):
+    if not hasattr(model, "coef_") or is_regressor(model):  # those of a regressor have any shape
         return None
     n_features, n_classes = model.n_features_in_, len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
@@ -121,7 +130,7 @@ def _fault_of_names(model: Any) -> str | None:
     return None
 
 
-def _fault_of_stack(model: primum.SafeClassifier) -> str | None:
+def _fault_of_stack(model: primum.SafeClassifier | primum.SafeRegressor) -> str | None:
     """Describe what is wrong with the weights or the models of a stack; None if nothing."""
     weights: Any = getattr(model, "weights_", None)
     if not isinstance(weights, dict) or not all(type(w) is float for w in weights.values()):
@@ -143,6 +152,9 @@ def _fault_of_a_prediction(model: Any) -> str | None:
         raise
     except Exception as problem:  # attributes of a damaged model can be anything
         return f"it cannot predict ({type(problem).__name__})"
+    if is_regressor(classifier_of(model)):
+        is_number = np.shape(predicted) == (1,) and np.isfinite(predicted).all()
+        return None if is_number else "its predictions are not finite numbers"
     is_class = predicted.shape == (1,) and predicted[0] in model.classes_.tolist()
     return None if is_class else "its predictions are not among its classes_"
 

@@ -171,10 +171,20 @@ def read_regression_arguments(
     estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
 ) -> FitArguments[KnownTargets]:
     """Validate (X, y, X_unlabeled, sample_weight) and bounds, as a regressor's ``fit``."""
+    common = getattr(estimator, "bounds", None)
+    given = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
+    if hasattr(estimator, "bounds"):
+        given.labels.check_bounded(given.more.n_rows)
+    return given
+
+
+def read_numbers(
+    estimator: BaseEstimator, *arguments: Any, bounds: Any = None, target_bounds: Any = None
+) -> FitArguments[KnownTargets]:
+    """Validate (X, y, X_unlabeled, sample_weight) and bounds, which rows need not have."""
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
-        common = getattr(estimator, "bounds", None)
-        targets = read_targets(y, n_rows, common, arrays.on_this_machine(target_bounds))
+        targets = read_targets(y, n_rows, bounds, arrays.on_this_machine(target_bounds))
         return targets, targets.sets
 
     given = _read_arguments(estimator, read, *arguments)
@@ -182,8 +192,6 @@ def read_regression_arguments(
         raise ValueError(
             "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
         )
-    if hasattr(estimator, "bounds"):
-        given.labels.check_bounded(given.more.n_rows)
     return given
 
 

@@ -530,8 +530,8 @@ def _possible_folds(n_folds: int, codes: Index) -> int:
     most = int(np.bincount(codes).max())
     if len(codes) == 1:
         raise ValueError(
-            "There is only one labelled row, so that none can be held out to compare models: label "
-            "more rows."
+            "There is only one labelled row (one sample), so that none can be held out to compare "
+            "models: label more rows."
         )
     if most < 2:
         raise ValueError(

@@ -1,52 +1,27 @@
-"""The safe choice: supervised and semi-supervised candidates, stacked and shrunk to the baseline.
+"""The safe choice for classes."""
 
-No semi-supervised method is better than a tuned supervised one on all data. A combination of both
-can be about as good everywhere and better where unlabelled rows help, if its weights come from
-out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
-"""
-
-import time
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import field
-from functools import partial
-from numbers import Integral
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primum._progress import FOLDS, tell, with_progress
-from primum._sklearn import HasMethods
-from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats, Mask
+from primum._typing import Floats, Index, Mask
 from primum.judging.decisions import rule_of
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.objectives import read_objective, with_storable_cost
 from primum.judging.settlement import Settlement
-from primum.judging.words import OwnVerdict
-from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, fitting, with_parameters
-from primum.reading.arrays import on_this_machine, refuse_other_library
-from primum.reading.chosen import read_chosen
-from primum.reading.data import FitArguments, not_in_memory, read_arguments, stack_rows
-from primum.reading.folds import read_repeated_folds
+from primum.methods.base import fitting, with_parameters
+from primum.reading.data import FitArguments, read_arguments
 from primum.reading.labels import KnownLabels
-from primum.rows import ArrayRows
-from primum.safe.candidates import BASELINE, Candidate, CandidateModel, Labels, SharedRows
-from primum.safe.candidates.base import as_given, standardisation
-from primum.safe.candidates.entrants import Entrants, Wrapped, excess_of, read_entrants
-from primum.safe.candidates.wide import with_reduced
-from primum.safe.findings import judge_stacks, notes_on_folds, notes_on_rows, report_table
+from primum.safe.base import SafeStack, labeled_of
+from primum.safe.candidates import BASELINE, CandidateModel, Labels
+from primum.safe.candidates.entrants import OF_CLASSES, Entrants, Roster
+from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
-    MOST_COMPARED,
     ToLabel,
     codes_in_fit,
     disagreements_in_fit,
@@ -54,15 +29,11 @@ from primum.safe.settlement import (
     rows_to_label,
     to_label_in_fit,
 )
-from primum.safe.stack import StackPredictionMixin, stack_of, weights_on
-
-LACK_OF_TIME = "left out, because of the time budget."
-# The weights of candidates by name, and the proven gap of their objective.
-Weighted = tuple[dict[str, float], float]
+from primum.safe.stack import StackedClassifier, StackPredictionMixin, stack_of
 
 
 @with_parameters
-class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
+class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier]):
     """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
     Candidates with and without unlabelled rows are tuned, and scored by cross-validation on the
@@ -102,13 +73,6 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         a repeat together. It does not affect the candidates and their weights. But
         "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) choose the
         decision rule, see ``cost``.
-    cost : dict, DataFrame or array-like, default=None
-        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``, in
-        which any other error costs 1, or a matrix with true classes as rows. The model predicts the
-        class of least expected cost, after a calibration of its cross-fitted scores. The rule by
-        which a held-out row is judged is chosen on the other folds.
-    positive : object, default=None
-        The class, of two, that scorings such as "f1" and the threshold are about.
     time_budget : float, default=None
         Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is
         left out if it would not be finished in time, as far as fits to small parts of the rows,
@@ -124,6 +88,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         ``joblib.parallel_config``. It does not affect the result.
     verbose : bool, default=False
         Whether to show progress.
+    cost : dict, DataFrame or array-like, default=None
+        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``, in
+        which any other error costs 1, or a matrix with true classes as rows. The model predicts the
+        class of least expected cost, after a calibration of its cross-fitted scores. The rule by
+        which a held-out row is judged is chosen on the other folds.
+    positive : object, default=None
+        The class, of two, that scorings such as "f1" and the threshold are about.
 
     Attributes
     ----------
@@ -229,30 +200,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {
-        "candidates": [str, list, tuple],
-        "baseline": [str, list, tuple, HasMethods("fit")],
-        "shrinkage": POSITIVE,
-        "n_repeats": AT_LEAST_ONE,
-        "scoring": [str, callable],
         "cost": [Mapping, "array-like", None],
         "positive": [object],
-        "time_budget": [*NOT_NEGATIVE, None],
-        "standardize": ["boolean"],
-        "verbose": ["verbose"],
     }
-    candidates: Any = field(default="default", kw_only=False)
     baseline: Any = BASELINE
-    shrinkage: float = 3.0
-    cv: Any = 5
-    n_repeats: int = 2
     scoring: Any = "accuracy"
     cost: Any = None
     positive: Any = None
-    time_budget: float | None = None
-    random_state: Any = None
-    standardize: bool = True
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def fit(
         self,
@@ -292,127 +246,49 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        start = time.perf_counter()
         with fitting(self):
             self._to_label = None
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-            refuse_other_library(self, given.home)
-            self.classes_ = given.labels.classes
-            self.objective_ = read_objective(self.scoring, self.classes_, self.cost, self.positive)
-            if self.objective_ is None:
-                read_scorer(self.scoring)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            self.order_seed_ = seed
-            rows = self._rows(given, X, seed)
-            mask = read_chosen(on_this_machine(chosen), given.labels)
-            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
-            of_labeled, of_unlabeled = _groups(given, groups)
-            labels = _labels(given, of_labeled, mask)
-            entrants = self._entrants(rows, labels.n_classes, len(folds) + 1, sample_weight)
-            held_out = HeldOut(
-                *(folds, labels.codes, self.classes_, labels.weight, of_labeled),
-                _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
-                chosen=labels.chosen,
-            )
-            of_folds = notes_on_folds(self, held_out)
-            scored = OutOfFold(rows, labels, folds, self.n_jobs, self._progress)
-            if self.time_budget is None:  # otherwise the candidates come one after the other
-                scored.tell = partial(tell, FOLDS)
-            with one_blas_thread():
-                of_rows = of_labeled, of_unlabeled
-                scored.notes.extend(notes_on_rows(rows, *of_rows, labels.chosen))
-                self._compute(scored, entrants, start)
-                found = self._combine(scored, entrants, held_out)
+            arguments = X, y, X_unlabeled, sample_weight, groups, chosen
+            given, found = self._fit_stack(*arguments)
             self._to_label = found and to_label_in_fit(self, found, given, X, X_unlabeled)
-            self.held_out_rows_ = _labeled(given)[held_out.rows]
-            self.held_out_folds_ = held_out.fold_of
-            self.notes_.extend([*entrants.notes, *of_folds])
         return self
 
-    def _rows(self, given: FitArguments[KnownLabels], X: Any, seed: int) -> SharedRows:
-        """Return the rows of positive weight."""
-        if not isinstance(given.more, ArrayRows):
-            raise not_in_memory(self)
-        unlabeled = given.labels.unlabeled[given.unknown]
-        table, more = given.X.astype(np.float64, copy=False), given.more.array
-        weight = given.weight_of(unlabeled)
-        if weight is not None:
-            weight = np.append(weight, np.ones(more.shape[0]))
-        rows = SharedRows(
-            table[_labeled(given)],
-            stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
-            weight,
-            seed,
-            weighted=given.weight is not None,
-            columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
-            scaling=standardisation if self.standardize else as_given,
-        )
-        return with_reduced(rows)
+    @property
+    def _roster(self) -> Roster:
+        return OF_CLASSES
 
-    def _entrants(
-        self, rows: SharedRows, n_classes: int, n_fits: int, sample_weight: Any
-    ) -> Entrants:
-        """Return the candidates; those of the user receive the metadata that they request."""
+    def _read(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
+    ) -> FitArguments[KnownLabels]:
+        given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+        self.classes_ = given.labels.classes
+        self.objective_ = read_objective(self.scoring, self.classes_, self.cost, self.positive)
+        if self.objective_ is None:
+            read_scorer(self.scoring)
+        return given
 
-        def excess(candidate: Candidate) -> str:
-            return excess_of(candidate, rows, n_classes, n_fits)
+    def _targets(
+        self, given: FitArguments[KnownLabels], groups: Index | None, chosen: Mask | None
+    ) -> Labels:
+        codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
+        return Labels(codes, len(given.labels.classes), weight, groups, chosen)
 
-        problem = n_classes, rows.unlabeled.shape[0]
-        entrants = read_entrants(self.candidates, self.baseline, *problem, excess)
-        if sample_weight is not None and get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=sample_weight)
-            for candidate in entrants.all:
-                if isinstance(candidate, Wrapped):
-                    candidate.weighted = "sample_weight" in routed[candidate.name].fit
-        return entrants
+    def _stack(
+        self, weights: dict[str, float], models: dict[str, CandidateModel]
+    ) -> StackedClassifier:
+        return stack_of(self, weights, models)
 
-    def _progress(self, work: Any, total: int) -> Any:
-        if not self.verbose:
-            return work
-        return with_progress(work, total, type(self).__name__, "fit")
-
-    def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
-        """Compute out-of-fold scores, of as many candidates as the time allows."""
-        if self.time_budget is None:
-            scored.add(entrants.all)
-        else:
-            baselines, *others = entrants.units
-            probe = scored.rows.with_at_most(MOST_COMPARED).unlabeled
-            scored.add(baselines)
-            scored.measure_predictions(baselines, probe)
-            reserve = scored.final_seconds(baselines)
-            for unit in others:
-                left = self.time_budget - (time.perf_counter() - start) - reserve
-                if scored.add_within(unit, left, probe):
-                    reserve += scored.final_seconds(unit)
-                else:
-                    names = " and ".join(candidate.name for candidate in unit)
-                    scored.notes.append(f"{names}: {LACK_OF_TIME}")
-        _require(entrants.baselines, scored)
-
-    def _combine(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
-    ) -> Disagreements | None:
-        """Find the weights, fit the candidates that have one, and judge the result.
-
-        Returns the unlabelled rows on which the stacks differ, if all were compared.
-        """
-        stacks, fitted = self._fit_weighted(scored, entrants, held_out)
-        models = {name: model for name, (model, _) in fitted.items()}
-        (self.weights_, self.gap_), (supervised, _), (baseline, _) = stacks
-        self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
-        self.supervised_ = stack_of(self, supervised, models)
-        self.baseline_ = stack_of(self, baseline, models)
-        probe = {name: scores for name, (_, scores) in fitted.items()}
+    def _judge(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+    ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
+        self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)
         found = disagreements_in_fit(self, scored.rows, codes)
-        self.verdict_, judged = judge_stacks(self, scored, entrants, held_out, codes, found)
+        return judge_stacks(self, scored, entrants, held_out, codes, found), found
+
+    def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         self.held_out_scores_ = judged["safe stack"]
         self._decide(held_out, judged)
-        self.report_ = report_table(self, scored, entrants, held_out, judged)
-        self.failures_, self.notes_ = scored.failures, scored.all_notes
-        self._warn_of_failures()
-        return found
 
     def _decide(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         """Choose the decision rules of the stacks, on their cross-fitted scores."""
@@ -434,43 +310,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         objective = getattr(self, "objective_", None)
         return self.scoring if objective is None else objective
 
-    def _fit_weighted(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
-    ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
-        """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
-
-        A candidate that fails only now is left out, and the others are weighed again.
-        """
-        while True:
-            stacks = self._weigh(scored, entrants, held_out)
-            needed = {name for weights, _ in stacks for name, w in weights.items() if w > 0}
-            wanted = [name for name in scored.scores if name in needed]
-            fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
-            if len(fitted) == len(wanted):
-                return stacks, fitted
-            _require(entrants.baselines, scored)
-            for name in set(wanted) - set(fitted):
-                del scored.scores[name]
-
-    def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
-        """Return the weights of the stack, of its supervised one, and those of the baseline."""
-        stacks = []
-        for names in entrants.members(scored.scores):
-            scores, w0 = scored.stacked(names, entrants.baselines)
-            weights, gap = weights_on(held_out, scores, w0, self.shrinkage)
-            stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
-        baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*stacks, (baseline, 0.0)]
-
-    def _warn_of_failures(self) -> None:
-        if self.failures_:
-            names = ", ".join(dict.fromkeys(failure.candidate for failure in self.failures_))
-            warnings.warn(
-                f"Candidates that raised an exception are left out: {names}. The first failure "
-                f"is {self.failures_[0]}; failures_ lists them all.",
-                FitFailedWarning,
-                stacklevel=4,
-            )
+    @property
+    def _held_out_scores(self) -> tuple[Floats, Index]:
+        return self.held_out_scores_, self.held_out_predicted_
 
     def rows_to_label(
         self, X: Any = None, n: int | None = None, *, show_predictions: bool = False
@@ -569,89 +411,6 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         state = {name: value for name, value in state.items() if name != "_to_label"}
         objective = getattr(self, "objective_", None)
         return with_storable_cost(state, None if objective is None else objective.cost)
-
-    def count_fits(self) -> int:
-        """Return of how many fits of the candidates a fit consists: the folds, and the final one.
-
-        Returns
-        -------
-        int
-            Their number; 1 if it is not known before the rows are.
-        """
-        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
-
-    def own_verdict(self) -> OwnVerdict:
-        """Return what the fit has found out about the model, as ``primum.compare`` asks for it.
-
-        Returns
-        -------
-        OwnVerdict
-            The verdicts, and the cross-fitted scores that they are based on.
-        """
-        check_is_fitted(self, "verdict_")
-        return OwnVerdict(
-            self.verdict_.baseline,
-            self.verdict_.supervised,
-            *(self.held_out_rows_, self.held_out_folds_, self.held_out_scores_),
-            notes=list(self.notes_),
-            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
-            predicted=self.held_out_predicted_,
-        )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
-
-        Returns
-        -------
-        MetadataRouter
-            The routing.
-        """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        for candidate in read_entrants(self.candidates, self.baseline, 2, 1).all:
-            if isinstance(candidate, Wrapped):
-                router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
-        return router
-
-
-def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
-    """Raise an error if a baseline failed."""
-    for failure in scored.failures:
-        if failure.candidate in baselines:
-            raise ValueError(
-                f"The baseline cannot be fitted ({failure}): correct it, or choose another one "
-                "with baseline=."
-            )
-
-
-def _labeled(given: FitArguments[KnownLabels]) -> AnyArray:
-    """Return the indices of the labelled rows of positive weight."""
-    return given.labels.labeled[given.known]
-
-
-def _groups(given: FitArguments[KnownLabels], groups: Any) -> list[AnyArray | None]:
-    """Return the groups of the labelled and of the unlabelled rows of X."""
-    if groups is None:
-        return [None, None]
-    index = (_labeled(given), given.labels.unlabeled[given.unknown])
-    return [np.asarray(groups)[rows] for rows in index]
-
-
-def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int) -> int:
-    """Return how many rows, or groups, have no label; each row of X_unlabeled is a group."""
-    if known is None or unknown is None:
-        return n_unlabeled
-    return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
-
-
-def _labels(
-    given: FitArguments[KnownLabels], groups: AnyArray | None, chosen: Mask | None
-) -> Labels:
-    """Return the labels of positive weight; ``chosen`` are rows of X."""
-    codes, weight = given.labels.codes[given.known], given.weight_of(_labeled(given))
-    numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    of_labeled = None if chosen is None else chosen[_labeled(given)]
-    return Labels(codes, len(given.labels.classes), weight, numbers, of_labeled)
 
 
 __all__ = ["Failure", "SafeClassifier"]

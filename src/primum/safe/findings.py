@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.judging.difference import PRACTICAL_EQUIVALENCE
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Measure, measure_of, name_of
+from primum.judging.number_losses import RMSE
 from primum.judging.settled_pair import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,
@@ -42,9 +42,12 @@ from primum.safe.settlement import PAIRS, ask
 from primum.safe.stack import cross_fitted
 
 if TYPE_CHECKING:
-    from primum.safe.classifier import SafeClassifier
+    from primum.safe.base import SafeStack
 
 SUPERVISED = "the same kind of model without unlabelled rows"
+# Columns of the table, and the scorings whose losses they have.
+REPORTED = {"error": "accuracy", "brier": "neg_brier_score"}
+REPORTED_OF_NUMBERS = {"rmse": RMSE, "mae": "neg_mean_absolute_error"}
 
 
 @dataclass(frozen=True)
@@ -92,29 +95,32 @@ class SafeVerdict:
 
 
 def judge_stacks(
-    safe: "SafeClassifier",
+    safe: "SafeStack",
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,
-    codes: Index,
-    found: Disagreements | None,
+    codes: Index | None = None,
+    found: Disagreements | None = None,
 ) -> tuple[SafeVerdict, dict[str, Floats]]:
-    """Return the verdict on a fitted SafeClassifier, and the cross-fitted scores of its stacks.
+    """Return the verdict on a fitted safe choice, and the cross-fitted scores of its stacks.
 
-    ``codes`` are the classes that the stacks predict for unlabelled rows, and ``found`` are those
-    on which they differ, if all were compared. What the verdict leaves out is added to what
-    ``scored`` has as approximated; only what has a weight is mentioned.
+    ``codes`` are the classes that the stacks predict for unlabelled rows, if there are classes, and
+    ``found`` are those on which they differ, if all were compared. What the verdict leaves out is
+    added to what ``scored`` has as approximated; only what has a weight is mentioned. Scores of
+    numbers are in their own unit.
     """
     stack, supervised = entrants.members(scored.scores)
     unpaired = entrants.unpaired(scored.scores)
     for name in unpaired:
         scored.approximated.setdefault(name, []).append(_unpaired_note(name))
+    values, restored = scored.labels.values, scored.labels.restored
     own, others, fair = (
-        cross_fitted(held_out, *scored.stacked(names, entrants.baselines), safe.shrinkage)
+        restored(cross_fitted(held_out, values, *candidates, safe.shrinkage))
         for names in (stack, supervised, [name for name in stack if name not in unpaired])
+        for candidates in [scored.stacked(names, entrants.baselines)]
     )
     scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
-    baseline = scores @ w0
+    baseline = restored(scores @ w0)
     what = f"the baseline ({' and '.join(entrants.baselines)})"
     of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, PAIRS[0]))
     of_supervised = None
@@ -129,7 +135,8 @@ def judge_stacks(
     settled = None
     if found is not None:
         settled = ask(found, safe.classes_, (of_baseline, of_supervised)).leading
-    text = in_words(of_baseline, of_supervised, of_brier, safe.judged_by, [*notes], settled)
+    measure = held_out.loss_of(safe.judged_by).measure
+    text = in_words(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
@@ -154,8 +161,10 @@ def _judge(
     )
 
 
-def _compared(codes: Index, pair: tuple[int, int]) -> tuple[int, int]:
+def _compared(codes: Index | None, pair: tuple[int, int]) -> tuple[int, int]:
     """Return for how many of how many unlabelled rows two stacks predict different classes."""
+    if codes is None:
+        return 0, 0
     first, second = pair
     return int(np.sum(codes[:, first] != codes[:, second])), len(codes)
 
@@ -171,14 +180,14 @@ def in_words(
     baseline: Verdict,
     supervised: Verdict | None,
     brier: Verdict | None,
-    scoring: Any,
+    measure: Measure,
     notes: Sequence[str],
     settled: SettledPair | None = None,
 ) -> str:
     """Return the verdicts and the notes as one text, led by what is certain."""
     parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
     if supervised is not None:
-        parts.append(contribution(supervised, measure_of(scoring)))
+        parts.append(contribution(supervised, measure))
     if brier is not None and brier.answer in (HELP, HARM):
         parts.append(on_probabilities(brier))
     return " ".join([*parts, *notes])
@@ -213,14 +222,14 @@ def _interval(verdict: Verdict, measure: Measure) -> str:
 def contribution(verdict: Verdict, measure: Measure) -> str:
     """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
     size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
-    edge, interval = measure.show_limit(PRACTICAL_EQUIVALENCE), _interval(verdict, measure)
+    interval = _interval(verdict, measure)
     clear = {
         HELP: f"The unlabelled rows lower its {name} by about {size} ({interval}, probability "
         f"{percent(odds.help)}).",
         HARM: f"The unlabelled rows raise its {name} by about {size} ({interval}, probability "
         f"{percent(odds.harm)}).",
-        NO_DIFFERENCE: f"The unlabelled rows change its {name} by less than {edge} (probability "
-        f"{percent(odds.no_difference)}).",
+        NO_DIFFERENCE: f"The unlabelled rows change its {name} by less than {verdict.limit} "
+        f"(probability {percent(odds.no_difference)}).",
         CANNOT_TELL: f"Whether the unlabelled rows help is not clear ({interval}; "
         f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}).",
     }
@@ -255,14 +264,14 @@ def notes_on_rows(
     return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
 
 
-def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
+def notes_on_folds(safe: "SafeStack", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
     undefined, n_splits = held_out.undefined_folds(safe.judged_by), len(held_out.folds)
     notes, n_folds = [], n_splits // safe.n_repeats
     if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
         notes.append(
-            f"{safe.cv} folds were reduced to {n_folds}: more cannot be stratified with these "
-            "labels."
+            f"{safe.cv} folds were reduced to {n_folds}: more cannot be "
+            f"{'made' if held_out.classes is None else 'stratified'} with these labels."
         )
     if undefined:
         notes.append(
@@ -273,7 +282,7 @@ def notes_on_folds(safe: "SafeClassifier", held_out: HeldOut) -> list[str]:
 
 
 def report_table(
-    safe: "SafeClassifier",
+    safe: "SafeStack",
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,
@@ -287,7 +296,7 @@ def report_table(
             "counterpart": candidate.counterpart,
             "weight": safe.weights_.get(candidate.name),
             "supervised_weight": safe.supervised_.weights_.get(candidate.name),
-            **_losses(scored.scores[candidate.name], held_out),
+            **_losses(scored.labels.restored(scored.scores[candidate.name]), held_out),
             "seconds": scored.seconds[candidate.name],
         }
         for candidate in entrants.all
@@ -302,9 +311,10 @@ def report_table(
 
 
 def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
-    """Return the error and the Brier score of held-out rows."""
+    """Return the losses of held-out rows that the table has."""
     predictions = held_out.predictions(scores)
+    columns = REPORTED_OF_NUMBERS if held_out.classes is None else REPORTED
     return {
         column: held_out.mean_loss(predictions, held_out.loss_of(scoring))
-        for column, scoring in (("error", "accuracy"), ("brier", "neg_brier_score"))
+        for column, scoring in columns.items()
     }

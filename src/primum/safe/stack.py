@@ -17,20 +17,24 @@ Weights of a stack of candidates, from their out-of-fold scores.
 
         sum_i v_i 1/2 ||O_i w - y_i||^2 / sum_i v_i  +  (shrinkage / L) ||w - w0||^2
 
-O_i is the matrix (classes, candidates) of the scores of row i, y_i its one-hot label and v_i its
+O_i is the matrix (outputs, candidates) of the scores of row i, y_i its one-hot label and v_i its
 weight. The factor 1/2 makes the loss of two classes, written as two columns, equal to the squared
-error of the score of one of them. The shrinkage towards the baseline w0 vanishes as 1/L, where L is
-the number of labelled rows: with few labels the stack is the baseline, with many it is what the
-scores show. With the shrinkage as further rows, the solution is the point of a convex hull nearest
-to the labels; it is unique, even if candidates are equal.
+error of the score of one of them. Of numbers there is one output, and y_i is standardised by the
+labelled rows: the loss is half the squared error in units of the variance.
+
+The shrinkage towards the baseline w0 vanishes as 1/L, where L is the number of labelled rows: with
+few labels the stack is the baseline, with many it is what the scores show. With the shrinkage as
+further rows, the solution is the point of a convex hull nearest to the labels; it is unique, even
+if candidates are equal.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -40,6 +44,7 @@ from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
+from primum.reading.targets import TargetScale, read_targets
 from primum.safe.candidates import CandidateModel
 
 
@@ -61,7 +66,7 @@ def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
 
 def stack_weights(
     scores: Floats,
-    one_hot: Floats,
+    values: Floats,
     baseline: Floats,
     *,
     shrinkage: float,
@@ -72,11 +77,11 @@ def stack_weights(
 
     Parameters
     ----------
-    scores : array of shape (n_rows, n_classes, n_candidates)
+    scores : array of shape (n_rows, n_outputs, n_candidates)
         Out-of-fold scores. The same labelled row may occur several times, as in repeated
         cross-validation.
-    one_hot : array of shape (n_rows, n_classes)
-        Labels.
+    values : array of shape (n_rows, n_outputs)
+        One-hot labels, or standardised numbers.
     baseline : array of shape (n_candidates,)
         The weights w0.
     shrinkage : float
@@ -97,7 +102,7 @@ def stack_weights(
     root = np.sqrt(0.5 * weight / weight.sum())[:, None]
     pull = np.sqrt(shrinkage / n_labeled)
     points = (root[:, :, None] * scores).reshape(-1, len(baseline))
-    target = (root * one_hot).reshape(-1)
+    target = (root * values).reshape(-1)
     return nearest_in_hull(
         np.concatenate([points, pull * np.eye(len(baseline))]),
         np.concatenate([target, pull * baseline]),
@@ -106,6 +111,7 @@ def stack_weights(
 
 def weights_on(
     held_out: HeldOut,
+    values: Floats,
     scores: Floats,
     baseline: Floats,
     shrinkage: float,
@@ -113,13 +119,14 @@ def weights_on(
 ) -> tuple[Floats, float]:
     """Return the weights of candidates with given held-out scores, and their gap.
 
-    ``among`` are positions of the rows to fit to; by default all.
+    ``values`` are what the scores of all labelled rows should be. ``among`` are positions of the
+    held-out rows to fit to; by default all.
     """
     index = np.arange(len(scores)) if among is None else among
     weight = held_out.row_weight
     return stack_weights(
         scores[index],
-        np.eye(scores.shape[1])[held_out.truth[held_out.rows[index]]],
+        values[held_out.rows[index]],
         baseline,
         shrinkage=shrinkage,
         n_labeled=len(np.unique(held_out.rows[index])),
@@ -127,14 +134,16 @@ def weights_on(
     )
 
 
-def cross_fitted(held_out: HeldOut, scores: Floats, baseline: Floats, shrinkage: float) -> Floats:
+def cross_fitted(
+    held_out: HeldOut, values: Floats, scores: Floats, baseline: Floats, shrinkage: float
+) -> Floats:
     """Return the scores of a stack, each row's with weights fitted to the other folds."""
     stacked, rows, fold_of = np.empty(scores.shape[:2]), held_out.rows, held_out.fold_of
     for number, fold in enumerate(held_out.folds):
         others = np.flatnonzero(~np.isin(rows, fold.test))
         own, weights = fold_of == number, baseline
         if len(others):
-            weights, _ = weights_on(held_out, scores, baseline, shrinkage, others)
+            weights, _ = weights_on(held_out, values, scores, baseline, shrinkage, others)
         stacked[own] = scores[own] @ weights
     return stacked
 
@@ -143,17 +152,37 @@ def cross_fitted(held_out: HeldOut, scores: Floats, baseline: Floats, shrinkage:
 BLOCK = 4096
 
 
-class StackPredictionMixin(KnownLabelsScoreMixin):
-    """Predictions of a weighted sum of scores.
+class StackMixin(KnownLabelsScoreMixin):
+    """A weighted sum of scores.
 
-    The classes that inherit it have the fitted attributes ``classes_``, ``weights_`` and
-    ``models_``, the models of all candidates whose weight is not 0, and ``rule_`` if classes are
+    The classes that inherit it have the fitted attributes ``weights_`` and ``models_``, the models
+    of all candidates whose weight is not 0.
+    """
+
+    weights_: dict[str, float]
+    models_: dict[str, CandidateModel]
+
+    def _scores(self, X: Any) -> Floats:
+        """Return the weighted scores of rows, after validating them."""
+        check_is_fitted(self, "models_")
+        with locating_bad_values(X, "X"):
+            rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return stacked_scores(self.models_, self.weights_, rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class StackPredictionMixin(StackMixin):
+    """Predictions of classes from weighted scores.
+
+    The classes that inherit it have the fitted attribute ``classes_``, and ``rule_`` if classes are
     not predicted by the largest score.
     """
 
     classes_: AnyArray
-    weights_: dict[str, float]
-    models_: dict[str, CandidateModel]
     rule_: DecisionRule | None
 
     def codes_of(self, scores: Floats) -> Index:
@@ -185,10 +214,7 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
         array of shape (n_samples, n_classes)
             The weighted mean of the scores of the candidates.
         """
-        check_is_fitted(self, "models_")
-        with locating_bad_values(X, "X"):
-            rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return stacked_scores(self.models_, self.weights_, rows)
+        return self._scores(X)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of rows.
@@ -224,10 +250,57 @@ class StackPredictionMixin(KnownLabelsScoreMixin):
         codes = self.codes_of(self.predict_proba(X))
         return np.asarray(self.classes_[codes])
 
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        return tags
+
+class StackNumberMixin(StackMixin):
+    """Predictions of numbers: weighted scores, which are standardised, in the unit of the targets.
+
+    ``target_mean_`` and ``target_scale_`` are the mean and the standard deviation of the known
+    targets.
+    """
+
+    target_mean_: float
+    target_scale_: float
+    _measure: ClassVar[Any] = staticmethod(r2_score)
+
+    def predict(self, X: Any) -> Floats:
+        """Return the predicted number of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The weighted mean of the predictions of the candidates.
+        """
+        scores = self._scores(X)[:, 0]
+        return np.asarray(TargetScale(self.target_mean_, self.target_scale_).restored(scores))
+
+    @staticmethod
+    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
+        known = read_targets(y, n_rows)
+        return known.labeled, known.targets
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the R^2 of the predictions, over the rows whose target is known.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets; rows whose target is unknown are ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            One minus the mean squared error divided by the variance of the known targets.
+        """
+        return super().score(X, y, sample_weight)
 
 
 class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -267,14 +340,67 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         return self
 
 
+class StackedRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
+    """A fitted stack of candidates for numbers.
+
+    It is part of a fitted SafeRegressor; its own ``fit`` does nothing.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        The weight of every candidate.
+    models_ : dict
+        The fitted candidates with a weight above 0.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the known targets, in whose units the candidates predict.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing: the stack is fitted already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Ignored.
+        y : array-like of shape (n_samples,)
+            Ignored.
+
+        Returns
+        -------
+        self
+            The stack.
+        """
+        return self
+
+
+OF_PARENT = ("classes_", "target_mean_", "target_scale_", "n_features_in_", "feature_names_in_")
+Stack = TypeVar("Stack", bound=StackMixin)
+
+
 def stack_of(
     parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, CandidateModel]
 ) -> StackedClassifier:
     """Return the stack of some of the models, for the features and classes of a parent."""
-    stack = StackedClassifier()
+    return _filled(StackedClassifier(), parent, weights, models)
+
+
+def number_stack_of(
+    parent: StackNumberMixin, weights: dict[str, float], models: dict[str, CandidateModel]
+) -> StackedRegressor:
+    """Return the stack of some of the models, for the features and targets of a parent."""
+    return _filled(StackedRegressor(), parent, weights, models)
+
+
+def _filled(
+    stack: Stack, parent: StackMixin, weights: dict[str, float], models: dict[str, CandidateModel]
+) -> Stack:
     stack.weights_ = weights
     stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
-    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+    for name in OF_PARENT:
         if hasattr(parent, name):
             setattr(stack, name, getattr(parent, name))
     return stack

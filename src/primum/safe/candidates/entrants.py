@@ -1,24 +1,36 @@
-"""The candidates that a user asked for, by name or as classifiers of their own.
+"""The candidates that a user asked for, by name or as classifiers or regressors of their own.
 
 A user's classifier is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses
-unlabelled rows, and its scores are read as ``reading.classifiers.class_scores`` does. Every
-random_state that was left open is set.
+unlabelled rows, and its scores are read as ``reading.classifiers.class_scores`` does. A user's
+regressor is fitted to the numbers as they are given, with NaN for unknown ones. Every random_state
+that was left open is set.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
 
 from primum._typing import AnyArray, Floats, Index
 from primum.reading.classifiers import Entry, class_scores, read_entries
 from primum.reading.data import as_table
-from primum.safe.candidates import CANDIDATES, DEFAULT
+from primum.reading.targets import TargetScale
+from primum.safe.candidates import (
+    CANDIDATES,
+    DEFAULT,
+    NUMBER_CANDIDATES,
+    NUMBER_DEFAULT,
+    ImplicitNumbers,
+)
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
-    Labels,
+    Numbers,
     PreparedAsGiven,
     SharedRows,
+    Targets,
     partly_labelled,
 )
 from primum.safe.candidates.packages import ON_REQUEST, require_installed
@@ -37,31 +49,47 @@ class WrappedModel(CandidateModel):
 
 
 @dataclass(frozen=True)
+class WrappedRegressor(CandidateModel):
+    """A fitted regressor, whose predictions are standardised."""
+
+    regressor: Any
+    scale: TargetScale
+    columns: AnyArray | None
+
+    def predict(self, X: Any) -> Floats:  # noqa: D102
+        # Rows of its own: a regressor that alters them must not alter the caller's.
+        predicted = self.regressor.predict(as_table(X, self.columns).copy())
+        return self.scale.standardised(np.asarray(predicted, dtype=float)).reshape(X.shape[0], -1)
+
+
+@dataclass(frozen=True)
 class PreparedWrapped(PreparedAsGiven):
-    """A classifier with its random states set, and the rows."""
+    """An estimator with its random states set, and the rows."""
 
     rows: SharedRows
     entry: Entry
     weighted: bool
     note: str = ""
 
-    def fit(self, train: Index, labels: Labels) -> WrappedModel:  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
         own = labels.take(train)
-        X, y, weight = self.rows.labeled[train], own.codes, own.weight
+        X, y, weight = self.rows.labeled[train], own.given, own.weight
         if self.entry.uses_unlabeled:
             X, y, weight = partly_labelled(self.rows, train, labels)
         options = {"sample_weight": weight} if self.weighted and weight is not None else {}
         fitted = self.entry.fitted(as_table(X, self.rows.columns), y, **options)
-        return WrappedModel(fitted, labels.n_classes, self.rows.columns)
+        if isinstance(labels, Numbers):
+            return WrappedRegressor(fitted, labels.scale, self.rows.columns)
+        return WrappedModel(fitted, labels.n_outputs, self.rows.columns)
 
 
 class Wrapped(Candidate):
-    """A user's classifier, whose time is taken to grow with the square of the rows.
+    """A user's estimator, whose time is taken to grow with the square of the rows.
 
     Parameters
     ----------
     entry : Entry
-        The classifier, with its name and whether it is fitted to unlabelled rows too.
+        The estimator, with its name and whether it is fitted to unlabelled rows too.
     counterpart : str or None
         The name of the supervised candidate with which it is compared.
     weighted : bool or None
@@ -83,10 +111,67 @@ class Wrapped(Candidate):
         return PreparedWrapped(rows, self.entry.seeded(rows.seed), weighted, note)
 
 
-KINDS = (
-    "a name, (name, classifier), (name, classifier, uses_unlabeled) or (name, classifier, True, "
-    "counterpart)"
-)
+@dataclass(frozen=True)
+class Roster:
+    """The candidates that there are by name, and what those of a user must be.
+
+    Attributes
+    ----------
+    known : mapping of str to Candidate
+        All by name.
+    default : sequence of str
+        Those that are used by default.
+    what : str
+        What a user's own is called, "classifier" or "regressor".
+    check : callable
+        The name and the estimator of a user's own; raises an error if it cannot be used.
+    """
+
+    known: Mapping[str, Candidate]
+    default: Sequence[str]
+    what: str
+    check: Callable[[str, Any], None]
+
+    @property
+    def kinds(self) -> str:
+        """What an item of candidates may be."""
+        pairs = f"(name, {self.what}), (name, {self.what}, uses_unlabeled)"
+        return f"a name, {pairs} or (name, {self.what}, True, counterpart)"
+
+
+def _check_scores(name: str, estimator: Any) -> None:
+    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
+        raise ValueError(
+            f"Candidate {name!r} ({type(estimator).__name__}) has neither predict_proba nor "
+            "decision_function, so it has no scores to combine: wrap it in CalibratedClassifierCV, "
+            "or leave it out."
+        )
+
+
+def _check_predicts_numbers(name: str, estimator: Any) -> None:
+    if is_classifier(estimator) or not hasattr(estimator, "predict"):
+        raise ValueError(
+            f"Candidate {name!r} ({type(estimator).__name__}) does not predict numbers: pass a "
+            "regressor, or use SafeClassifier for classes."
+        )
+
+
+OF_CLASSES = Roster(CANDIDATES, DEFAULT, "classifier", _check_scores)
+
+
+def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
+    """Return the candidates for numeric targets; with bounds, icls is one of them.
+
+    ``bounds`` are a pair of numbers, or "labels": the range of the training rows.
+    """
+    known, default = dict(NUMBER_CANDIDATES), list(NUMBER_DEFAULT)
+    if bounds is not None:
+        icls = ImplicitNumbers(None if isinstance(bounds, str) else bounds)
+        known[icls.name] = icls
+        default.insert(-1, icls.name)
+    return Roster(known, default, "regressor", _check_predicts_numbers)
+
+
 # Of all fits of a default candidate. scikit-learn's digits, with ten classes, take a quarter of it,
 # and 10,000 rows of two classes with 300 columns a fifth; texts of 4000 rows and as many columns
 # take three times as many.
@@ -159,15 +244,16 @@ def read_entrants(
     n_classes: int,
     n_unlabeled: int,
     excess: Callable[[Candidate], str] = lambda candidate: "",
+    roster: Roster = OF_CLASSES,
 ) -> Entrants:
     """Return the candidates of a problem; raise an error if they are not valid.
 
     ``excess`` says why a candidate takes too long. It is asked about default ones: those that a
     user names are fitted however long they take, and so are baselines.
     """
-    known = dict(CANDIDATES)
-    names = _read_names(candidates, known)
-    baselines = _read_baseline(baseline, known)
+    known = dict(roster.known)
+    names = _read_names(candidates, known, roster)
+    baselines = _read_baseline(baseline, known, roster)
     chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
         f"{candidate.name} is for two classes only and is left out."
@@ -198,31 +284,34 @@ def excess_of(candidate: Candidate, rows: SharedRows, n_classes: int, n_fits: in
     if needed <= MOST_OPERATIONS:
         return ""
     n_rows, n_columns = rows.n_labeled + rows.unlabeled.shape[0], rows.labeled.shape[1]
+    size = f"{n_rows} rows, {n_columns} columns and {n_classes} classes"
+    if n_classes == 1:  # the column of a number
+        size = f"{n_rows} rows and {n_columns} columns"
     return (
-        f"{candidate.name} is left out: with {n_rows} rows, {n_columns} columns and {n_classes} "
-        f"classes it would take about {needed:.0e} operations, and {MOST_OPERATIONS:.0e} are the "
-        "most; candidates that are listed by name are not left out."
+        f"{candidate.name} is left out: with {size} it would take about {needed:.0e} operations, "
+        f"and {MOST_OPERATIONS:.0e} are the most; candidates that are listed by name are not left "
+        "out."
     )
 
 
-def _read_names(candidates: Any, known: dict[str, Candidate]) -> list[str]:
+def _read_names(candidates: Any, known: dict[str, Candidate], roster: Roster) -> list[str]:
     """Return the names of candidates, and add the user's own to the known ones."""
     if isinstance(candidates, str):
         if candidates != "default":
             raise ValueError(
-                f"candidates must be 'default' or a list, each item of which is {KINDS}, got "
-                f"{candidates!r}."
+                f"candidates must be 'default' or a list, each item of which is {roster.kinds}, "
+                f"got {candidates!r}."
             )
-        return list(DEFAULT)
+        return list(roster.default)
     return [
-        _known_name(item, known) if isinstance(item, str) else _add_own(item, known)
+        _known_name(item, known, roster) if isinstance(item, str) else _add_own(item, known, roster)
         for item in candidates
     ]
 
 
-def _add_own(item: Any, known: dict[str, Candidate]) -> str:
+def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
     """Return the name of a candidate of the user's, and add it to the known ones."""
-    own = _wrapped(item, known)
+    own = _wrapped(item, known, roster)
     for candidate in own:
         if candidate.name in known:
             raise ValueError(
@@ -232,7 +321,7 @@ def _add_own(item: Any, known: dict[str, Candidate]) -> str:
     return own[0].name
 
 
-def _known_name(name: str, known: dict[str, Candidate]) -> str:
+def _known_name(name: str, known: dict[str, Candidate], roster: Roster) -> str:
     """Return a name that is known, or of a model on request, which is known from then on."""
     if name in ON_REQUEST and name not in known:
         require_installed(name)
@@ -241,37 +330,28 @@ def _known_name(name: str, known: dict[str, Candidate]) -> str:
         names = dict.fromkeys([*known, *ON_REQUEST])
         raise ValueError(
             f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
-            "(name, classifier) or (name, classifier, uses_unlabeled)."
+            f"(name, {roster.what}) or (name, {roster.what}, uses_unlabeled)."
         )
     return name
 
 
-def _wrapped(item: Any, known: dict[str, Candidate]) -> list[Candidate]:
+def _wrapped(item: Any, known: dict[str, Candidate], roster: Roster) -> list[Candidate]:
     """Return a user's candidate, and its counterpart if there is one."""
     if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
-        raise ValueError(f"Every item of candidates must be {KINDS}, got {item!r}.")
+        raise ValueError(f"Every item of candidates must be {roster.kinds}, got {item!r}.")
     entry = read_entries([item[:3]], "candidates")[0]
-    _check_scores(entry.name, entry.estimator)
+    roster.check(entry.name, entry.estimator)
     if len(item) < 4 or not entry.uses_unlabeled:
         return [Wrapped(entry)]
     if isinstance(item[3], str):
-        _known_name(item[3], known)
+        _known_name(item[3], known, roster)
         return [Wrapped(entry, item[3])]
     name = f"{entry.name} (labelled)"
-    _check_scores(name, item[3])
+    roster.check(name, item[3])
     return [Wrapped(entry, name), Wrapped(Entry(name, item[3], False))]
 
 
-def _check_scores(name: str, estimator: Any) -> None:
-    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
-        raise ValueError(
-            f"Candidate {name!r} ({type(estimator).__name__}) has neither predict_proba nor "
-            "decision_function, so it has no scores to combine: wrap it in CalibratedClassifierCV, "
-            "or leave it out."
-        )
-
-
-def _read_baseline(baseline: Any, known: dict[str, Candidate]) -> list[str]:
+def _read_baseline(baseline: Any, known: dict[str, Candidate], roster: Roster) -> list[str]:
     """Return the names of the parts of the baseline, and add the user's own to the known ones."""
     parts = baseline if isinstance(baseline, list | tuple) else [baseline]
     if not parts:
@@ -279,11 +359,11 @@ def _read_baseline(baseline: Any, known: dict[str, Candidate]) -> list[str]:
     names = []
     for part in parts:
         if isinstance(part, str):
-            name = _known_name(part, known)
+            name = _known_name(part, known, roster)
         elif isinstance(part, list | tuple):
-            name = _add_own((*part[:2], False), known)
+            name = _add_own((*part[:2], False), known, roster)
         else:
-            name = _add_own((type(part).__name__, part, False), known)
+            name = _add_own((type(part).__name__, part, False), known, roster)
         if known[name].uses_unlabeled:
             raise ValueError(
                 f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."

@@ -1,0 +1,349 @@
+"""What the safe choices for classes and for numbers share: one stack, two kinds of targets.
+
+No semi-supervised method is better than a tuned supervised one on all data. A combination of both
+can be about as good everywhere and better where unlabelled rows help, if its weights come from
+out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
+"""
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import field
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Generic
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from primum._progress import FOLDS, tell, with_progress
+from primum._sklearn import HasMethods
+from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Floats, Index, Mask
+from primum.judging.disagreements import Disagreements
+from primum.judging.held_out import HeldOut
+from primum.judging.words import OwnVerdict
+from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
+from primum.reading.arrays import on_this_machine, refuse_other_library
+from primum.reading.chosen import read_chosen
+from primum.reading.data import FitArguments, not_in_memory, stack_rows
+from primum.reading.folds import read_repeated_folds
+from primum.rows import ArrayRows
+from primum.safe.candidates import Candidate, CandidateModel, SharedRows, Targets
+from primum.safe.candidates.base import as_given, standardisation
+from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, excess_of, read_entrants
+from primum.safe.candidates.wide import with_reduced
+from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
+from primum.safe.out_of_fold import OutOfFold
+from primum.safe.settlement import MOST_COMPARED
+from primum.safe.stack import Stack, StackMixin, weights_on
+
+LACK_OF_TIME = "left out, because of the time budget."
+# The weights of candidates by name, and the proven gap of their objective.
+Weighted = tuple[dict[str, float], float]
+
+
+@with_parameters
+class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
+    """Candidates with and without unlabelled rows, stacked and shrunk towards a baseline."""
+
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "candidates": [str, list, tuple],
+        "baseline": [str, list, tuple, HasMethods("fit")],
+        "shrinkage": POSITIVE,
+        "n_repeats": AT_LEAST_ONE,
+        "scoring": [str, callable],
+        "time_budget": [*NOT_NEGATIVE, None],
+        "standardize": ["boolean"],
+        "verbose": ["verbose"],
+    }
+    candidates: Any = field(default="default", kw_only=False)
+    baseline: Any = "ridge"
+    shrinkage: float = 3.0
+    cv: Any = 5
+    n_repeats: int = 2
+    scoring: Any = None
+    time_budget: float | None = None
+    random_state: Any = None
+    standardize: bool = True
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    @property
+    @abstractmethod
+    def _roster(self) -> Roster:
+        """The candidates that there are."""
+
+    @abstractmethod
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> FitArguments[Any]:
+        """Validate the arguments of ``fit`` and the scoring."""
+
+    @abstractmethod
+    def _targets(
+        self, given: FitArguments[Any], groups: Index | None, chosen: Mask | None
+    ) -> Targets:
+        """Return the targets of the labelled rows of positive weight."""
+
+    @abstractmethod
+    def _stack(self, weights: dict[str, float], models: dict[str, CandidateModel]) -> Stack:
+        """Return a fitted stack of some of the models."""
+
+    @abstractmethod
+    def _judge(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+    ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
+        """Return the verdict, and the unlabelled rows on which stacks differ, if this is known.
+
+        ``probe`` are the scores of all models for some unlabelled rows.
+        """
+
+    @abstractmethod
+    def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
+        """Keep what the stacks, cross-fitted, score and predict in the rows that folds hold out."""
+
+    def _fit_stack(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any, groups: Any, chosen: Any
+    ) -> tuple[FitArguments[Any], Disagreements | None]:
+        """Fit the candidates and their weights, and return what was read and found."""
+        start = time.perf_counter()
+        given = self._read(X, y, X_unlabeled, sample_weight)
+        refuse_other_library(self, given.home)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = self._rows(given, X, seed)
+        mask = read_chosen(on_this_machine(chosen), given.labels)
+        folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
+        of_labeled, of_unlabeled = _groups(given, groups)
+        numbers = None if of_labeled is None else np.unique(of_labeled, return_inverse=True)[1]
+        targets = self._targets(given, numbers, None if mask is None else mask[labeled_of(given)])
+        entrants = self._entrants(rows, targets.n_outputs, len(folds) + 1, sample_weight)
+        held_out = HeldOut(
+            *(folds, targets.given, getattr(self, "classes_", None), targets.weight, of_labeled),
+            _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
+            chosen=targets.chosen,
+        )
+        of_folds = notes_on_folds(self, held_out)
+        scored = OutOfFold(rows, targets, folds, self.n_jobs, self._progress)
+        if self.time_budget is None:  # otherwise the candidates come one after the other
+            scored.tell = partial(tell, FOLDS)
+        with one_blas_thread():
+            of_rows = of_labeled, of_unlabeled
+            scored.notes.extend(notes_on_rows(rows, *of_rows, targets.chosen))
+            self._compute(scored, entrants, start)
+            found = self._combine(scored, entrants, held_out)
+        self.held_out_rows_ = labeled_of(given)[held_out.rows]
+        self.held_out_folds_ = held_out.fold_of
+        self.notes_.extend([*entrants.notes, *of_folds])
+        return given, found
+
+    def _rows(self, given: FitArguments[Any], X: Any, seed: int) -> SharedRows:
+        """Return the rows of positive weight."""
+        if not isinstance(given.more, ArrayRows):
+            raise not_in_memory(self)
+        unlabeled = given.labels.unlabeled[given.unknown]
+        table, more = given.X.astype(np.float64, copy=False), given.more.array
+        weight = given.weight_of(unlabeled)
+        if weight is not None:
+            weight = np.append(weight, np.ones(more.shape[0]))
+        rows = SharedRows(
+            table[labeled_of(given)],
+            stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
+            weight,
+            seed,
+            weighted=given.weight is not None,
+            columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
+            scaling=standardisation if self.standardize else as_given,
+        )
+        return with_reduced(rows)
+
+    def _entrants(
+        self, rows: SharedRows, n_outputs: int, n_fits: int, sample_weight: Any
+    ) -> Entrants:
+        """Return the candidates; those of the user receive the metadata that they request."""
+
+        def excess(candidate: Candidate) -> str:
+            return excess_of(candidate, rows, n_outputs, n_fits)
+
+        problem = n_outputs, rows.unlabeled.shape[0], excess, self._roster
+        entrants = read_entrants(self.candidates, self.baseline, *problem)
+        if sample_weight is not None and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight)
+            for candidate in entrants.all:
+                if isinstance(candidate, Wrapped):
+                    candidate.weighted = "sample_weight" in routed[candidate.name].fit
+        return entrants
+
+    def _progress(self, work: Any, total: int) -> Any:
+        if not self.verbose:
+            return work
+        return with_progress(work, total, type(self).__name__, "fit")
+
+    def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
+        """Compute out-of-fold scores, of as many candidates as the time allows."""
+        if self.time_budget is None:
+            scored.add(entrants.all)
+        else:
+            baselines, *others = entrants.units
+            probe = scored.rows.with_at_most(MOST_COMPARED).unlabeled
+            scored.add(baselines)
+            scored.measure_predictions(baselines, probe)
+            reserve = scored.final_seconds(baselines)
+            for unit in others:
+                left = self.time_budget - (time.perf_counter() - start) - reserve
+                if scored.add_within(unit, left, probe):
+                    reserve += scored.final_seconds(unit)
+                else:
+                    names = " and ".join(candidate.name for candidate in unit)
+                    scored.notes.append(f"{names}: {LACK_OF_TIME}")
+        _require(entrants.baselines, scored)
+
+    def _combine(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+    ) -> Disagreements | None:
+        """Find the weights, fit the candidates that have one, and judge the result.
+
+        Returns the unlabelled rows on which the stacks differ, if all were compared.
+        """
+        stacks, fitted = self._fit_weighted(scored, entrants, held_out)
+        models = {name: model for name, (model, _) in fitted.items()}
+        (self.weights_, self.gap_), (supervised, _), (baseline, _) = stacks
+        self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
+        self.supervised_ = self._stack(supervised, models)
+        self.baseline_ = self._stack(baseline, models)
+        probe = {name: scores for name, (_, scores) in fitted.items()}
+        (self.verdict_, judged), found = self._judge(scored, entrants, held_out, probe)
+        self._keep_held_out(held_out, judged)
+        self.report_ = report_table(self, scored, entrants, held_out, judged)
+        self.failures_, self.notes_ = scored.failures, scored.all_notes
+        self._warn_of_failures()
+        return found
+
+    @property
+    def judged_by(self) -> Any:
+        """The scoring of the verdict."""
+        return self.scoring
+
+    def _fit_weighted(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+    ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
+        """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
+
+        A candidate that fails only now is left out, and the others are weighed again.
+        """
+        while True:
+            stacks = self._weigh(scored, entrants, held_out)
+            needed = {name for weights, _ in stacks for name, w in weights.items() if w > 0}
+            wanted = [name for name in scored.scores if name in needed]
+            fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
+            if len(fitted) == len(wanted):
+                return stacks, fitted
+            _require(entrants.baselines, scored)
+            for name in set(wanted) - set(fitted):
+                del scored.scores[name]
+
+    def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
+        """Return the weights of the stack, of its supervised one, and those of the baseline."""
+        stacks = []
+        for names in entrants.members(scored.scores):
+            scores, w0 = scored.stacked(names, entrants.baselines)
+            values = scored.labels.values
+            weights, gap = weights_on(held_out, values, scores, w0, self.shrinkage)
+            stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
+        baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
+        return [*stacks, (baseline, 0.0)]
+
+    def _warn_of_failures(self) -> None:
+        if self.failures_:
+            names = ", ".join(dict.fromkeys(failure.candidate for failure in self.failures_))
+            warnings.warn(
+                f"Candidates that raised an exception are left out: {names}. The first failure "
+                f"is {self.failures_[0]}; failures_ lists them all.",
+                FitFailedWarning,
+                stacklevel=5,
+            )
+
+    def count_fits(self) -> int:
+        """Return of how many fits of the candidates a fit consists: the folds, and the final one.
+
+        Returns
+        -------
+        int
+            Their number; 1 if it is not known before the rows are.
+        """
+        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return what the fit has found out about the model, as ``primum.compare`` asks for it.
+
+        Returns
+        -------
+        OwnVerdict
+            The verdicts, and the cross-fitted scores that they are based on.
+        """
+        check_is_fitted(self, "verdict_")
+        scores, predicted = self._held_out_scores
+        return OwnVerdict(
+            self.verdict_.baseline,
+            self.verdict_.supervised,
+            *(self.held_out_rows_, self.held_out_folds_, scores),
+            notes=list(self.notes_),
+            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+            predicted=predicted,
+        )
+
+    @property
+    @abstractmethod
+    def _held_out_scores(self) -> tuple[Floats, AnyArray | None]:
+        """What ``_keep_held_out`` has kept: a column per class or one of numbers, and classes."""
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for candidate in read_entrants(
+            self.candidates, self.baseline, 2, 1, roster=self._roster
+        ).all:
+            if isinstance(candidate, Wrapped):
+                router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
+        return router
+
+
+def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
+    """Raise an error if a baseline failed."""
+    for failure in scored.failures:
+        if failure.candidate in baselines:
+            raise ValueError(
+                f"The baseline cannot be fitted ({failure}): correct it, or choose another one "
+                "with baseline=."
+            )
+
+
+def labeled_of(given: FitArguments[Any]) -> AnyArray:
+    """Return the indices of the labelled rows of positive weight."""
+    return given.labels.labeled[given.known]
+
+
+def _groups(given: FitArguments[Any], groups: Any) -> list[AnyArray | None]:
+    """Return the groups of the labelled and of the unlabelled rows of X."""
+    if groups is None:
+        return [None, None]
+    index = (labeled_of(given), given.labels.unlabeled[given.unknown])
+    return [np.asarray(groups)[rows] for rows in index]
+
+
+def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int) -> int:
+    """Return how many rows, or groups, have no label; each row of X_unlabeled is a group."""
+    if known is None or unknown is None:
+        return n_unlabeled
+    return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)

@@ -1,0 +1,234 @@
+"""The safe choice for numbers."""
+
+from typing import Any, ClassVar, Self
+
+from sklearn.base import RegressorMixin
+
+from primum._sklearn import StrOptions
+from primum._typing import Floats, Index, Mask
+from primum.judging.disagreements import Disagreements
+from primum.judging.held_out import HeldOut
+from primum.judging.number_losses import RMSE, read_number_scorer
+from primum.methods.base import fitting, with_parameters
+from primum.reading.data import FitArguments, read_numbers
+from primum.reading.targets import KnownTargets
+from primum.safe.base import SafeStack, labeled_of
+from primum.safe.candidates import CandidateModel, Numbers
+from primum.safe.candidates.base import standardising
+from primum.safe.candidates.entrants import Entrants, Roster, of_numbers
+from primum.safe.findings import SafeVerdict, judge_stacks
+from primum.safe.out_of_fold import OutOfFold
+from primum.safe.stack import StackedRegressor, StackNumberMixin, number_stack_of
+
+# The bounds of icls are those of the labels.
+BY_LABELS = "labels"
+
+
+@with_parameters
+class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor]):
+    """A stack of supervised and semi-supervised models of a number, shrunk towards a baseline.
+
+    What SafeClassifier is for classes: candidates with and without unlabelled rows are tuned, and
+    predict the labelled rows by cross-validation. The model is their weighted mean, with weights
+    that minimise half the squared error of the out-of-fold predictions, in units of the variance of
+    the known targets, plus ``shrinkage / n_labeled`` times the squared distance to the baseline,
+    ridge regression. With few labels it is close to the baseline; with more, the labels decide.
+
+    Parameters
+    ----------
+    candidates : "default" or list, default="default"
+        The models to combine. "default" is ``["ridge", "components", "kernel", "forest"]`` and,
+        with ``bounds``, "icls"; see Notes. An item of a list is one of these names, or a regressor
+        of your own as ``(name, regressor)`` or ``(name, regressor, uses_unlabeled)``. If it uses
+        unlabelled rows, which is the default, it is fitted to all rows, with NaN for unknown
+        targets, and a fourth item may be its supervised counterpart: a name or a regressor.
+    baseline : str, regressor or list, default="ridge"
+        The supervised model to be compared with: the name of a supervised candidate, a regressor,
+        or a list of names, regressors and ``(name, regressor)``, whose mean is taken.
+    shrinkage : float, default=3.0
+        Strength of the shrinkage towards the baseline.
+    cv : int, splitter or iterable, default=5
+        How to split the labelled rows: a number of folds, which keep groups together if ``fit`` is
+        given some, a scikit-learn splitter (for example in the order of time), or pairs of indices
+        of rows of X to train on and to hold out. Unlabelled rows are in every training set.
+    n_repeats : int, default=2
+        How often to repeat the folds, shuffled each time; only with a number of folds.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The loss by which ``verdict_`` judges: "neg_root_mean_squared_error",
+        "neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_log_error",
+        "r2", or any other scorer of scikit-learn for numbers. It does not affect the model.
+    time_budget : float, default=None
+        Seconds that ``fit`` may take, as in SafeClassifier. None: no limit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of folds, samples and forests. With an integer the result is the same every time.
+    standardize : bool, default=True
+        Whether candidates scale every feature to unit variance, as in SafeClassifier.
+    n_jobs : int, default=None
+        Number of fits in parallel; -1 means all processors, None means 1 unless inside a
+        ``joblib.parallel_config``. It does not affect the result.
+    verbose : bool, default=False
+        Whether to show progress.
+    bounds : pair of float, "labels" or None, default=None
+        A range that is certain to contain all targets, known or not: implicitly constrained least
+        squares is then a candidate too. "labels" takes the range of the known targets of every
+        training set, which others may exceed, so that nothing is guaranteed of it.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        The weight of every candidate that was not left out.
+    gap_ : float
+        Proven bound on how much the objective of the weights exceeds its minimum.
+    models_ : dict
+        The candidates with a weight above 0, fitted to all rows.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the known targets, in whose units the models predict.
+    baseline_ : StackedRegressor
+        The fitted baseline.
+    supervised_ : StackedRegressor
+        The stack of the supervised candidates and of the supervised counterparts of the others.
+        The difference from it is what unlabelled rows contribute.
+    verdict_ : SafeVerdict
+        Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
+        ``verdict_.answer``), and whether unlabelled rows contribute to it
+        (``verdict_.supervised.answer``), with probabilities and in words: ``print(reg.verdict_)``.
+        A change of the loss by less than 2 % of that of the baseline counts as none.
+    report_ : dict of lists
+        A table with a row for each candidate and stack, for ``pandas.DataFrame(reg.report_)``: its
+        kind, its weights, out-of-fold RMSE and mean absolute error (cross-fitted for the stacks),
+        seconds.
+    held_out_rows_, held_out_folds_ : array of shape (n_held_out,)
+        Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
+    held_out_predictions_ : array of shape (n_held_out,)
+        Predictions of these rows by the stack, cross-fitted: neither the candidates nor their
+        weights have seen the target of the row. ``verdict_`` is based on them.
+    notes_ : list of str
+        What was approximated, left out or warned of.
+    failures_ : list of Failure
+        Candidates that were left out because they raised an exception, with its message.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    SafeClassifier : The same for classes.
+    ICLSRegressor : Semi-supervised linear regression within bounds, with a certificate.
+
+    Notes
+    -----
+    The candidates, and the supervised counterpart of each that uses unlabelled rows:
+
+    * ridge: ridge regression, its penalty chosen by leave-one-out
+    * components: ridge regression on whitened principal components of all rows (of the labelled
+      rows)
+    * kernel: kernel ridge regression in a Gaussian kernel that is deformed by a graph of nearest
+      neighbours (in the Gaussian kernel of the labelled rows)
+    * icls: implicitly constrained least squares within ``bounds`` (ridge)
+    * forest: 100 extremely randomised trees
+
+    Features are standardised, samples of unlabelled rows are taken and held-out rows stay in the
+    training set without their targets as in SafeClassifier.
+
+    Two regressors differ on every row, so that labels of a few rows cannot settle which is better,
+    as they can for classes: there is no ``settle``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primum import SafeRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.normal(size=(400, 2))
+    >>> X = hidden @ rng.normal(size=(2, 60)) + rng.normal(size=(400, 60))
+    >>> truth = hidden[:, 0] + 0.3 * rng.normal(size=400)
+    >>> y = np.where(np.arange(400) < 40, truth, np.nan)
+    >>> reg = SafeRegressor(["components"], random_state=0).fit(X, y)
+    >>> list(reg.weights_)
+    ['ridge', 'components']
+    >>> reg.score(X[40:], truth[40:]) > reg.baseline_.score(X[40:], truth[40:])
+    True
+    """
+
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "bounds": [StrOptions({BY_LABELS}), "array-like", None]
+    }
+    scoring: Any = RMSE
+    bounds: Any = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        chosen: Any = None,
+    ) -> Self:
+        """Fit the candidates and their weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
+            a target.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
+            Further unlabelled rows, in memory, each of weight 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the candidates, the weights of the stack and the verdict.
+            The graph and the kernel have a node for every row, whatever its weight above 0.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X. Rows of one group are held out together, also where penalties
+            are chosen, and the verdict counts groups instead of rows.
+        chosen : array-like of shape (n_samples,) or (n_chosen,), default=None
+            Rows of X whose targets were not drawn at random, such as those that active learning
+            asked for: a mask, or indices. They are trained on, but never held out, and neither the
+            verdict nor the drift test counts them.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            self._fit_stack(X, y, X_unlabeled, sample_weight, groups, chosen)
+        return self
+
+    @property
+    def _roster(self) -> Roster:
+        return of_numbers(self.bounds)
+
+    def _read(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
+    ) -> FitArguments[KnownTargets]:
+        read_number_scorer(self.scoring)
+        bounds = None if isinstance(self.bounds, str) else self.bounds
+        return read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
+
+    def _targets(
+        self, given: FitArguments[KnownTargets], groups: Index | None, chosen: Mask | None
+    ) -> Numbers:
+        numbers, weight = given.labels.targets[given.known], given.weight_of(labeled_of(given))
+        scale = standardising(numbers, weight)
+        self.target_mean_, self.target_scale_ = scale.shift, scale.width
+        return Numbers(numbers, scale, weight, groups, chosen)
+
+    def _stack(
+        self, weights: dict[str, float], models: dict[str, CandidateModel]
+    ) -> StackedRegressor:
+        return number_stack_of(self, weights, models)
+
+    def _judge(
+        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+    ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
+        return judge_stacks(self, scored, entrants, held_out), None
+
+    def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
+        self.held_out_predictions_ = judged["safe stack"][:, 0]
+
+    @property
+    def _held_out_scores(self) -> tuple[Floats, None]:
+        return self.held_out_predictions_[:, None], None
