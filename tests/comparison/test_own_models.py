@@ -44,6 +44,14 @@ def test_a_missing_package_is_an_error_before_any_fit(monkeypatch):
         primum.compare(X, y, methods=["tabicl"], **QUICK)
 
 
+def test_missing_values_are_refused_whatever_the_name():
+    X, y = partly()
+    X[3, 1] = np.nan
+    for baseline in ("default", BOOSTING):
+        with pytest.raises(ValueError, match="row 3, column 1 of X is missing: pass prepare="):
+            primum.compare(X, y, baseline=baseline, methods=[BOOSTING], n_repeats=1)
+
+
 def baseline_of_stack(*entries):
     found = stack_baseline([Entry(*entry) for entry in entries])
     (_, stack, _), *_ = default_methods(2, 2, "accuracy", found)

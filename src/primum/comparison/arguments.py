@@ -370,7 +370,7 @@ def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
     classifiers accept missing values.
     """
     own = prepare is not None and not isinstance(prepare, str)
-    if own or not isinstance(baseline, str):
+    if own or not (isinstance(baseline, str) or all(isinstance(part, str) for part in baseline)):
         return
     _refuse_text(X)
     place = locate_non_finite(X)
