@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import FitFailedWarning
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import primum
 from generate import several_classes
-from primum import SafeClassifier
-from primum.reading.targets import TargetScale
-from primum.safe.candidates import Numbers
+from primum import SafeClassifier, SafeRegressor
 from primum.safe.candidates.base import Labels
 from primum.safe.candidates.packages import PackagedClassifier, fit_package
-from primum.safe.candidates.trees import BoostingClassifier, histogram_boosting
+from primum.safe.candidates.trees import BoostingClassifier
 
 # Nearest neighbours under the names of the packages: TabPFN and TabICL load weights when they are
 # fitted, and refuse sparse rows; CatBoost takes other parameters.
@@ -194,10 +193,17 @@ def test_alone_it_predicts_names(installed):
 def test_numbers_are_predicted_by_regressors(installed):
     installed("tabpfn", stand_in("TabPFN"))
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    targets = Numbers(100 + 10 * X[:, 0], TargetScale(100.0, 10.0))
-    near = fit_package("tabpfn", X, targets, 0)
-    assert near.predict(X).shape == (60, 1)
-    assert np.corrcoef(near.predict(X)[:, 0], X[:, 0])[0, 1] > 0.8
-    boosted = histogram_boosting(X, targets, 0)
-    assert np.abs(boosted.predict(X)[:, 0] - X[:, 0]).mean() < 0.1
+    X = rng.normal(size=(90, 3))
+    truth = 100 + 10 * X[:, 0]
+    y = np.where(np.arange(90) < 60, truth, np.nan)
+    name = "hist_gradient_boosting"
+    reg = SafeRegressor([name], baseline="tabpfn", **QUICK).fit(X, y)
+    assert reg.baseline_.weights_ == {"tabpfn": 1.0}
+    theirs = KNeighborsRegressor(3).fit(X[:60], y[:60])
+    np.testing.assert_allclose(reg.baseline_.predict(X), theirs.predict(X))
+    options = {"max_iter": 100, "max_leaf_nodes": 8, "max_bins": 63, "early_stopping": False}
+    booster = HistGradientBoostingRegressor(**options, min_samples_leaf=3, random_state=0)
+    mean, width = y[:60].mean(), y[:60].std()
+    booster.fit(X[:60], (y[:60] - mean) / width)
+    own = SafeRegressor([name], baseline=name, **QUICK).fit(X, y)
+    np.testing.assert_allclose(own.predict(X), mean + width * booster.predict(X))

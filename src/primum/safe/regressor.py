@@ -38,10 +38,12 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     ----------
     candidates : "default" or list, default="default"
         The models to combine. "default" is ``["ridge", "components", "kernel", "forest"]`` and,
-        with ``bounds``, "icls"; see Notes. An item of a list is one of these names, or a regressor
-        of your own as ``(name, regressor)`` or ``(name, regressor, uses_unlabeled)``. If it uses
-        unlabelled rows, which is the default, it is fitted to all rows, with NaN for unknown
-        targets, and a fourth item may be its supervised counterpart: a name or a regressor.
+        with ``bounds``, "icls"; see Notes. An item of a list is one of these names,
+        "hist_gradient_boosting", "tabpfn", "tabicl" or "catboost" (the last three if the package
+        of that name is installed), or a regressor of your own as ``(name, regressor)`` or ``(name,
+        regressor, uses_unlabeled)``. If it uses unlabelled rows, which is the default, it is fitted
+        to all rows, with NaN for unknown targets, and a fourth item may be its supervised
+        counterpart: a name or a regressor.
     baseline : str, regressor or list, default="ridge"
         The supervised model to be compared with: the name of a supervised candidate, a regressor,
         or a list of names, regressors and ``(name, regressor)``, whose mean is taken.

@@ -33,7 +33,7 @@ from primum.safe.candidates.base import (
     Targets,
     partly_labelled,
 )
-from primum.safe.candidates.packages import ON_REQUEST, require_installed
+from primum.safe.candidates.packages import NUMBERS_ON_REQUEST, ON_REQUEST, require_installed
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,8 @@ class Roster:
     ----------
     known : mapping of str to Candidate
         All by name.
+    on_request : mapping of str to Candidate
+        Further ones, such as those of other packages.
     default : sequence of str
         Those that are used by default.
     what : str
@@ -128,6 +130,7 @@ class Roster:
     """
 
     known: Mapping[str, Candidate]
+    on_request: Mapping[str, Candidate]
     default: Sequence[str]
     what: str
     check: Callable[[str, Any], None]
@@ -156,7 +159,7 @@ def _check_predicts_numbers(name: str, estimator: Any) -> None:
         )
 
 
-OF_CLASSES = Roster(CANDIDATES, DEFAULT, "classifier", _check_scores)
+OF_CLASSES = Roster(CANDIDATES, ON_REQUEST, DEFAULT, "classifier", _check_scores)
 
 
 def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
@@ -169,7 +172,7 @@ def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
         icls = ImplicitNumbers(None if isinstance(bounds, str) else bounds)
         known[icls.name] = icls
         default.insert(-1, icls.name)
-    return Roster(known, default, "regressor", _check_predicts_numbers)
+    return Roster(known, NUMBERS_ON_REQUEST, default, "regressor", _check_predicts_numbers)
 
 
 # Of all fits of a default candidate. scikit-learn's digits, with ten classes, take a quarter of it,
@@ -323,11 +326,11 @@ def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
 
 def _known_name(name: str, known: dict[str, Candidate], roster: Roster) -> str:
     """Return a name that is known, or of a model on request, which is known from then on."""
-    if name in ON_REQUEST and name not in known:
+    if name in roster.on_request and name not in known:
         require_installed(name)
-        known[name] = ON_REQUEST[name]
+        known[name] = roster.on_request[name]
     if name not in known:
-        names = dict.fromkeys([*known, *ON_REQUEST])
+        names = dict.fromkeys([*known, *roster.on_request])
         raise ValueError(
             f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
             f"(name, {roster.what}) or (name, {roster.what}, uses_unlabeled)."
