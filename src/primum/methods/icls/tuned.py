@@ -6,8 +6,6 @@ training set. The search gives the same choice and the same scores as a grid sea
 the grid (``least_squares/search.py``).
 """
 
-from collections.abc import Sequence
-from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -34,13 +32,6 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
         second moment of all rows. ``"auto"`` is possible, too, and is decided anew in every
         training set, which has fewer labelled rows than the final fit. It is not in the default,
         which contains both metrics that it can stand for.
-    alpha_labeled : float, default=None
-        Ridge penalty of the labelled loss; None means that it equals alpha at every point.
-    prior : None, dict, array-like or "confidence", default=None
-        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
-        ``"confidence"`` computes the intervals from the labelled rows of each training set.
-    prior_level : float, default=0.95
-        Probability with which the intervals of ``prior="confidence"`` contain all shares.
     cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
@@ -53,10 +44,6 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
         ``score`` also uses it and returns the accuracy if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    tol : float, default=1e-8
-        Tolerance on the proven gap of every fit, as in ICLSClassifier.
-    max_iter : int, default=10000
-        Maximum number of solver iterations of every fit.
     shuffle : bool, default=False
         Whether to shuffle the labelled rows before splitting them; only with a number of folds.
     random_state : int, RandomState instance or None, default=None
@@ -64,6 +51,17 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     n_jobs : int, default=None
         Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
+    alpha_labeled : float, default=None
+        Ridge penalty of the labelled loss; None means that it equals alpha at every point.
+    tol : float, default=1e-8
+        Tolerance on the proven gap of every fit, as in ICLSClassifier.
+    max_iter : int, default=10000
+        Maximum number of solver iterations of every fit.
+    prior : None, dict, array-like or "confidence", default=None
+        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
+        ``"confidence"`` computes the intervals from the labelled rows of each training set.
+    prior_level : float, default=0.95
+        Probability with which the intervals of ``prior="confidence"`` contain all shares.
 
     Attributes
     ----------
@@ -123,19 +121,8 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     True
     """
 
-    alphas: Sequence[float] = field(default=tuning.ALPHAS, kw_only=False)
-    metrics: Sequence[str | float] = field(default=tuning.METRIC_GRID, kw_only=False)
-    alpha_labeled: float | None = None
     prior: Any = None
     prior_level: float = 0.95
-    cv: Any = None
-    scoring: Any = None
-    fit_intercept: bool = True
-    tol: float = 1e-8
-    max_iter: int = 10000
-    shuffle: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     _plain: ClassVar[type] = ICLSClassifier
     _tuned_twin: ClassVar[type] = tuning.LeastSquaresClassifierCV
@@ -217,11 +204,6 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     metrics : array-like of float or str, default=(0, 0.2, 0.5, 1)
         The metrics to choose from, as in ICLSRegressor: 0 is the labelled loss, 1 the second moment
         of all rows.
-    bounds : pair of float, default=None
-        The range (low, high) of the target of every unlabelled row without bounds of its own, as in
-        ICLSRegressor.
-    alpha_labeled : float, default=None
-        Ridge penalty of the labelled loss; None means that it equals alpha at every point.
     cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of folds of consecutive rows, a scikit-learn
         splitter, or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are
@@ -233,10 +215,6 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
         if it is None.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    tol : float, default=1e-8
-        Tolerance on the proven gap of every fit, as in ICLSRegressor.
-    max_iter : int, default=10000
-        Maximum number of solver iterations of every fit.
     shuffle : bool, default=False
         Whether to shuffle the labelled rows before splitting them; only with a number of folds.
     random_state : int, RandomState instance or None, default=None
@@ -244,6 +222,15 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     n_jobs : int, default=None
         Number of folds that are processed in parallel; -1 means all processors, None means 1
         unless inside a ``joblib.parallel_config``. It does not affect the result.
+    alpha_labeled : float, default=None
+        Ridge penalty of the labelled loss; None means that it equals alpha at every point.
+    tol : float, default=1e-8
+        Tolerance on the proven gap of every fit, as in ICLSRegressor.
+    max_iter : int, default=10000
+        Maximum number of solver iterations of every fit.
+    bounds : pair of float, default=None
+        The range (low, high) of the target of every unlabelled row without bounds of its own, as in
+        ICLSRegressor.
 
     Attributes
     ----------
@@ -293,18 +280,7 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     ['alpha', 'metric']
     """
 
-    alphas: Sequence[float] = field(default=tuning.ALPHAS, kw_only=False)
-    metrics: Sequence[str | float] = field(default=tuning.METRIC_GRID, kw_only=False)
     bounds: tuple[float, float] | None = None
-    alpha_labeled: float | None = None
-    cv: Any = None
-    scoring: Any = None
-    fit_intercept: bool = True
-    tol: float = 1e-8
-    max_iter: int = 10000
-    shuffle: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     _plain: ClassVar[type] = ICLSRegressor
     _tuned_twin: ClassVar[type] = tuning.LeastSquaresRegressorCV

@@ -43,14 +43,17 @@ ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 10
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 
 
+@with_parameters
 class Tuned(LinearEstimator):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
-    alphas: Sequence[float]
-    cv: Any
-    scoring: Any
-    shuffle: bool
-    random_state: Any
+    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
+    cv: Any = None
+    scoring: Any = None
+    fit_intercept: bool = True
+    shuffle: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
     # The estimators that are compared: those of the grid, if it has metrics, and supervised ones.
     _plain: ClassVar[Any] = None
     _supervised: ClassVar[Any]
@@ -184,17 +187,8 @@ class Tuned(LinearEstimator):
         return tags
 
 
-@with_parameters
 class TunedSupervised(Tuned):
     """A supervised estimator whose ridge penalty is chosen by cross-validation."""
-
-    alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
-    cv: Any = None
-    scoring: Any = None
-    fit_intercept: bool = True
-    shuffle: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _grid(self) -> Grid:
         return Grid(search.read_alphas(self.alphas), (), self.fit_intercept)
@@ -209,14 +203,15 @@ class TunedSupervised(Tuned):
         return self
 
 
+@with_parameters
 class TunedImplicit(Tuned):
     """An implicitly constrained estimator, ridge and metric chosen by cross-validation."""
 
+    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alpha_labeled: float | None = None
+    tol: float = 1e-8
+    max_iter: int = 10000
     _tuned_twin: ClassVar[Any]
-    metrics: Sequence[str | float]
-    alpha_labeled: float | None
-    tol: float
-    max_iter: int
 
     def _grid(self) -> Grid:
         return Grid(
