@@ -5,7 +5,7 @@ comparison asks for, in their stored random order, and for every pair of models 
 on each row. Predictions are never shown, for they would influence the labeller; neither are the
 bounds, unless the labeller asks for them, before the question is settled: whoever sees them move
 with a label learns what the models had predicted. ``settle.js`` computes the bounds of
-`primum.judging.error_bounds`, ``label.js`` is the page's behaviour.
+`primum.judging.error_bounds`; ``label.html`` is the markup, and ``label.js`` the behaviour.
 
 Answers are kept in the storage of the browser, and downloaded as the sheet with its target filled
 in, as Python's ``csv`` module writes it.
@@ -17,6 +17,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from string import Template
 
 from primum.judging.named_labels import CANNOT_SAY_CELL
 from primum.pages.page import asset
@@ -212,60 +213,6 @@ def _policy(style: str, script: str) -> str:
 
 def _body(task: LabellingTask) -> str:
     """Return what the script fills: progress, the card of a row, the answers, the folds."""
-    return f"""<div class='work'>
-<header>
-<div><h1>{escape(task.title)}</h1><p id='counts'></p></div>
-<button type='button' id='download'>Download the sheet</button>
-<progress id='progress' value='0' max='{max(len(task.rows), 1)}' aria-label='Rows with an answer'>
-</progress>
-</header>
-<div id='news' role='status'></div>
-<noscript><div class='alert'><p>This page needs JavaScript. Without it, fill in the column
-{escape(task.target)} of {escape(task.file_name)}.</p></div></noscript>
-<main>
-<div class='card'>
-<div class='place'>
-<h2 id='row'></h2>
-<nav aria-label='Rows'>
-<button type='button' id='previous' aria-label='Previous row' aria-keyshortcuts='ArrowLeft'>
-\u2190</button>
-<select id='rows' aria-label='Go to row'></select>
-<button type='button' id='next' aria-label='Next row' aria-keyshortcuts='ArrowRight'>\u2192</button>
-</nav>
-</div>
-<section id='values' tabindex='0' aria-labelledby='row'><dl></dl></section>
-</div>
-<fieldset id='answers'>
-<legend>Your label for <b>{escape(task.target)}</b></legend>
-<div id='find' hidden><label for='filter'>Find a class</label>
-<input id='filter' type='search' autocomplete='off' spellcheck='false' aria-describedby='found'>
-<span id='found' role='status'></span></div>
-<div id='classes'></div>
-<div class='others'>
-<button type='button' id='undecided' aria-keyshortcuts='?'><kbd>?</kbd> Cannot say</button>
-<button type='button' id='undo' aria-keyshortcuts='u Backspace'><kbd>u</kbd> Undo</button>
-</div>
-</fieldset>
-</main>
-</div>
-<footer>
-<details id='standing'><summary>How the models stand so far</summary>
-<p>Better not to look before it is settled: anyone who sees the numbers move after a label learns
-what the models predicted, and may label accordingly.</p>
-<p>On the {task.n_rows:,} unlabelled rows:</p><ul></ul></details>
-<details><summary>How to label</summary>
-<ul>
-<li>Label what is true, one row after the other. If a row cannot be decided, say so: a guess can
-make the answer wrong, while \u201ccannot say\u201d only makes it less precise.</li>
-<li>The rows come in random order, which the answer relies on. A row that is skipped counts as
-undecided until it has a label.</li>
-<li>Stop whenever you like. The page says when it is settled which model to use.</li>
-<li>Your answers stay in this browser. Download the sheet to use them.</li>
-<li id='keys'></li>
-</ul>
-<p><label><input type='checkbox' id='shortcuts' checked> Answer with
-keys of a single letter or digit</label></p></details>
-<p>Written by primum. This page is complete: it sends and loads nothing.</p>
-</footer>
-<p id='said' role='status'></p>
-"""
+    names = {name: escape(getattr(task, name)) for name in ("title", "target", "file_name")}
+    numbers = {"n_listed": max(len(task.rows), 1), "n_rows": f"{task.n_rows:,}"}
+    return Template(asset("label.html")).substitute(names | numbers)
