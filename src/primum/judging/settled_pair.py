@@ -10,20 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from primum._words import counted
-from primum.judging import error_bounds
-from primum.judging.words import (
-    HARM,
-    HELP,
-    NO_DIFFERENCE,
-    percent_of_level,
-    rounded_up,
-)
+from primum.judging import error_bounds, words
 
 HOW_TO_LABEL = "rows_to_label() returns these rows as a sheet, and settle() reads their labels."
 MEANING = {
-    HELP: "",
-    HARM: "",
-    NO_DIFFERENCE: ", which makes no practical difference",
+    words.HELP: "",
+    words.HARM: "",
+    words.NO_DIFFERENCE: ", which makes no practical difference",
     error_bounds.NOT_WORSE: ", so it is not worse in practice",
     error_bounds.NOT_BETTER: ", so it is not better in practice",
     error_bounds.OPEN: "",
@@ -105,7 +98,7 @@ class SettledPair:
     def uses_challenger(self) -> bool:
         """Whether the challenger is the one to use on these rows."""
         own, others = self.errors_so_far
-        return self.answer == HELP or (self.answer == error_bounds.NOT_WORSE and own < others)
+        return self.answer == words.HELP or (self.answer == error_bounds.NOT_WORSE and own < others)
 
     @property
     def text(self) -> str:
@@ -215,7 +208,7 @@ def about(low: int, high: int, most: int) -> str:
     str
         Such as "20 to 60".
     """
-    low, high = min(rounded_up(low), most), min(rounded_up(high), most)
+    low, high = min(words.rounded_up(low), most), min(words.rounded_up(high), most)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
@@ -234,7 +227,7 @@ def _without_labels(found: SettledPair) -> str:
     pair = found.pair
     if pair.n_different == 0:
         return f"{certain(found)} No label was needed."
-    share = percent_of_level(pair.margin)
+    share = words.percent_of_level(pair.margin)
     known = "" if found.low == -found.high else f" ({_change(found)})"
     few = f"This is at most {share} of the rows, which makes no practical difference{known}."
     return f"{certain(found)} {few} No label was needed."
@@ -250,7 +243,7 @@ def _between(found: SettledPair) -> str:
     bounds, pair = found.bounds, found.pair
     lead = "Still open: on" if found.answer == error_bounds.OPEN else "On"
     differ = f"they differ on {counted(pair.n_different, 'row')}"
-    sure = f"{percent_of_level(found.level)} sure; {differ}"
+    sure = f"{words.percent_of_level(found.level)} sure; {differ}"
     if bounds.complete:
         sure = f"{differ}, and all are labelled"
     elif bounds.contradicted:
@@ -263,7 +256,7 @@ def _contradicted(found: SettledPair) -> str:
     """Return a warning if the labels leave no state possible."""
     if not found.bounds.contradicted:
         return ""
-    chance = percent_of_level(1 - found.level)
+    chance = words.percent_of_level(1 - found.level)
     return (
         "These labels contradict a random order of the rows, which happens by chance in at most "
         f"{chance} of cases: check that no label is on the wrong row. Only what is certain is "
@@ -316,7 +309,7 @@ def _decidable(found: SettledPair) -> str:
     return (
         f"{counted(count, 'row')} could not be decided; on the decidable rows alone, "
         f"{found.challenger} makes {compared(alone.low, alone.high, found.baseline)} "
-        f"({percent_of_level(found.level)} sure)."
+        f"({words.percent_of_level(found.level)} sure)."
     )
 
 
@@ -326,9 +319,9 @@ def _deploy(found: SettledPair) -> str:
     made, others = found.errors_so_far
     errors = f"has made {counted(made, 'error')} where {other} has made {others:,}"
     return {
-        HELP: f"Use {own} on these rows.",
-        HARM: f"Use {other} on these rows: {own} would do harm.",
-        NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
+        words.HELP: f"Use {own} on these rows.",
+        words.HARM: f"Use {other} on these rows: {own} would do harm.",
+        words.NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
         error_bounds.NOT_WORSE: (
             f"Use {own} on these rows: it is not worse, and so far it {errors}."
             if found.uses_challenger
