@@ -12,7 +12,7 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from primum._files import write_file
 from primum._lazy import is_installed
@@ -27,7 +27,7 @@ from primum.judging.settlement import Settlement
 from primum.models.files import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 from primum.tables.csv import CsvTable
-from primum.tables.files import SPREADSHEETS, TableFile
+from primum.tables.files import SPREADSHEETS, TableFile, TableFormat
 from primum.tables.filled import read_filled
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import SPREADSHEET, YES, Sheet, cells_at, sheet_of, write_sheet
@@ -134,7 +134,7 @@ class Labelling:
         """Return whether a settlement has the same questions and rows, whatever its labels."""
         return self.settlement.cleared().to_dict() == other.cleared().to_dict()
 
-    def with_sheet(self, path: Path, table_format: Any, *, correct: bool) -> Self:
+    def with_sheet(self, path: Path, table_format: TableFormat, *, correct: bool) -> Self:
         """Return this with the labels in a sheet."""
         labels = read_filled(path, self.sheet, self.settlement.classes, table_format)
         try:
