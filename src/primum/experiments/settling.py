@@ -489,10 +489,7 @@ def plain_labels(pair: Pair, codes: Index) -> int:
     """Return the labels needed by the sets {prior / posterior < 1 / alpha}, each taken alone."""
     states = _all_states(pair)
     change = states[BASELINE] - states[CHALLENGER]
-    evidence, n_outcomes = (
-        np.zeros(len(change)),
-        NEITHER if pair.two_outcomes else NEITHER + 1,
-    )
+    evidence, n_outcomes = np.zeros(len(change)), NEITHER if pair.two_outcomes else NEITHER + 1
     counts = np.zeros(NEITHER + 1)
     for n in range(len(codes) + 1):
         possible = change[evidence >= np.log(pair.alpha) - error_bounds.ROUNDING]

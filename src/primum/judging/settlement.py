@@ -103,10 +103,7 @@ class Question:
         outcomes = self.outcomes(labels)
         bounds = error_bounds.settle(self.pair, outcomes)
         known = np.bincount(outcomes, minlength=BLANK + 1)
-        wrong = (
-            known[BASELINE] + known[NEITHER],
-            known[CHALLENGER] + known[NEITHER],
-        )
+        wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
         more = self._expected(outcomes, bounds)
         return SettledPair(
             *(self.challenger, self.baseline, bounds.n_labels),

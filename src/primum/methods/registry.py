@@ -89,12 +89,7 @@ METHODS = [
     Method("TSVMClassifier", "svm.tsvm", MACHINES),
     Method("S4VMClassifier", "svm.s4vm", MACHINES, "S4VM"),
     Method("WellSVMClassifier", "svm.wellsvm", MACHINES, "WellSVM"),
-    Method(
-        "LaplacianLeastSquaresClassifier",
-        "manifold.laplacian",
-        MANIFOLDS,
-        "Laplacian LS",
-    ),
+    Method("LaplacianLeastSquaresClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian LS"),
     Method("LaplacianSVMClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian SVM"),
     Method("ManifoldClassifier", "manifold.kernel", MANIFOLDS),
     Method("ManifoldKernel", "manifold.kernel", MANIFOLDS),
