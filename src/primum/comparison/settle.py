@@ -24,13 +24,12 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
 from primum.comparison.model import can_be_averaged, fit_to_all
-from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
 from primum.comparison.settled import SettledComparison, in_words, settled_by
 from primum.comparison.words import BASELINE, MethodResult
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
-from primum.judging.disagreements import MOST_LISTED, ROWS_PER_BLOCK, random_words
+from primum.judging.disagreements import ROWS_PER_BLOCK, list_disagreements
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.settlement import SAME, Settlement
 from primum.tables.cells import names_of
@@ -264,19 +263,20 @@ def ask(result: "Comparison", models: Models) -> Settlement:
         seed of the comparison only.
     """
     duels, plan, problem = duels_of(result), result.plan, result.problem
-    codes = np.array(
-        [[models.codes(*duel.baseline), models.codes(*duel.challenger)] for duel in duels]
-    ).transpose(2, 0, 1)
-    differ = codes[..., 0] != codes[..., 1]
-    listed = _order(np.flatnonzero(differ.any(axis=1)), len(codes), plan.seed)[:MOST_LISTED]
-    rows = models.rows[listed]
+    predicted = [
+        models.codes(*model) for duel in duels for model in (duel.baseline, duel.challenger)
+    ]
+    pairs = [(2 * number, 2 * number + 1) for number in range(len(duels))]
+    seed = int(rng_for(plan.seed, "settlement").integers(2**63))
+    found = list_disagreements(np.stack(predicted, axis=1), models.rows, pairs, seed=seed)
+    rows = found.X
     return Settlement.ask(
         [duel.words for duel in duels],
         rows,
-        codes[listed],
-        n_rows=len(codes),
-        n_different=differ.sum(axis=0).tolist(),
-        classes=class_names(plan),
+        found.codes.reshape(len(rows), len(duels), 2),
+        n_rows=found.n_rows,
+        n_different=found.n_different,
+        classes=[str(name) for name in plan.table.labels.classes.tolist()],
         level=result.level,
         margin=result.equivalence,
         wins=[duel.wins for duel in duels],
@@ -284,17 +284,6 @@ def ask(result: "Comparison", models: Models) -> Settlement:
         id_name=None if problem is None else problem.arguments["id"],
         target=None if problem is None else problem.target,
     )
-
-
-def _order(places: Index, n_rows: int, seed: int) -> Index:
-    """Return places of rows in the order of random numbers, which each row has by its place."""
-    key = int(rng_for(seed, "settlement").integers(2**63))
-    return np.asarray(places[np.argsort(random_words(key, 0, n_rows)[places], kind="stable")])
-
-
-def class_names(plan: ComparisonPlan) -> list[str]:
-    """Return the classes of a comparison as they are written."""
-    return [str(name) for name in plan.table.labels.classes.tolist()]
 
 
 def rows_to_label(
