@@ -141,7 +141,7 @@ def houses(n=120, n_labeled=70, seed=0):
 
 
 def tweets(n=150, n_labeled=50, seed=0):
-    """Return tweets, whose text is not used, with counts that are."""
+    """Return tweets, with counts."""
     rng = np.random.default_rng(seed)
     words = np.array(
         [
@@ -212,3 +212,21 @@ def _hidden(labels, n_labeled, rng):
     found = np.full(len(labels), None, dtype=object)
     found[known] = np.asarray(labels, dtype=object)[known]
     return found
+
+
+def remarks(n=600, n_labeled=40, n_words=3000, seed=2):
+    """Return remarks on two topics; most words say little, and frequent ones nothing."""
+    rng = np.random.default_rng(seed)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    digits = np.arange(n_words)[:, None] // np.array([1, 60, 3600]) % 60
+    words = np.array(["".join(syllables[d] for d in row) for row in digits])
+    frequency = 1.0 / np.arange(1, n_words + 1)
+    tilt = np.exp(rng.normal(size=n_words) * (np.arange(n_words) > 20))
+    shares = np.stack([frequency, frequency * tilt])
+    shares /= shares.sum(axis=1, keepdims=True)
+    topics = rng.integers(0, 2, n)
+    texts = [" ".join(rng.choice(words, 40, p=shares[topic])) for topic in topics]
+    names = np.array(["billing", "delivery"], dtype=object)[topics]
+    frame = pd.DataFrame({"remark": texts, "age": rng.integers(20, 70, n) + 0.5, "topic": names})
+    frame.loc[n_labeled:, "topic"] = None
+    return frame, names

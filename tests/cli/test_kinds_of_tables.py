@@ -19,7 +19,7 @@ KINDS = {
     "churn": ("churn", "customer", "text", "so it seems to identify the rows."),
     "penguins": ("species", "mass", "number", "Scaled."),
     "diaries": ("mood", "sleep", "number", "Scaled."),
-    "tweets": ("mood", "text", "text", "It is free text, which is not used."),
+    "tweets": ("mood", "text", "text", "weighted by how rare they are."),
     "rare_class": ("kind", "a", "number", "Scaled."),
     "nine_classes": ("kind", "f7", "number", "Scaled."),
 }

@@ -62,15 +62,17 @@ def test_kinds(values, kind, reading):
     [
         ([7] * N, "same value in every row"),
         (["a"] * N, "same value in every row"),
-        ([[1, 2], [3]] * 30, "cells of type list"),
+        ([[1, 2], [3]] * 30, "Only some of its cells are vectors, so nothing is learnt"),
+        ([["a"], ["b", "c"]] * 30, "cells of type list"),
         ([{"a": 1}, {"a": 2}] * 30, "cells of type dict"),
-        ([np.arange(2), np.arange(3)] * 30, "cells of type ndarray"),
+        ([np.arange(2), np.arange(3)] * 30, "different lengths, such as 2 and 3"),
         (RNG.normal(size=N) * 1j, "cells of type complex"),
         ([None] * N, "It is empty"),
         ([np.nan] * N, "It is empty"),
         (["", "  ", "NA"] * 20, "It is empty"),
         ([f"customer-{i}" for i in range(N)], "All of its values are different"),
-        ([f"A remark on row {i}, which is long" for i in range(N)], "free text"),
+        ([f"{i:040x}" for i in RNG.integers(0, 2**62, N)], "long but hardly contain words"),
+        ([f"https://example.org/{i:08x}/index.html" for i in range(N)], "hardly contain words"),
         (np.arange(N), "number the rows"),
         (1000 - np.arange(N), "number the rows"),
         (RNG.permutation(N) + 1, "number the rows"),
@@ -82,6 +84,51 @@ def test_columns_that_are_set_aside(values, why):
     assert not found.used
     assert found.action == "Set aside."
     assert why in found.note
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"A remark on row {i}, which is long" for i in range(N)],
+        [f"这个产品的质量非常好{chr(0x4E00 + i)}" for i in range(N)],
+        ["The parcel came late, and nobody answered.", "All is well, thank you very much."] * 30
+        + [f"Nobody answered call {i} of last week." for i in range(30)],
+    ],
+)
+def test_free_text_is_used(values):
+    found = column(values)
+    assert (found.kind, found.used) == ("text", True)
+    words, groups = found.vocabulary.terms
+    assert found.action == (
+        f"One column for each of {len(words)} words and {len(groups)} groups of 2 or 3 characters, "
+        "weighted by how rare they are."
+    )
+
+
+def test_vectors_are_one_block():
+    cells = [*RNG.normal(size=(N - 2, 5)), np.zeros(3), None]
+    found = column(cells)
+    assert (found.kind, found.reading, found.used) == ("vector", "5", True)
+    assert found.action == "5 numbers, scaled together. 3% missing, filled in with the mean."
+    assert found.note == "One cell is no vector of 5 numbers and counts as missing."
+    written = column([str(row.round(3).tolist()) for row in RNG.normal(size=(N, 5))])
+    assert (written.kind, written.reading) == ("vector", "5")
+
+
+def test_consecutive_columns_of_an_embedding_are_one_block():
+    X = RNG.normal(size=(N, 12))
+    named = {
+        "emb_": (X, "emb_0 to emb_11"),
+        "x": (X, ""),  # any numbers are called so
+        "vec": (X * 10.0 ** np.arange(12), ""),  # these have different units
+        "dim": (np.rint(9 * X), ""),  # these are counts
+    }
+    for stem, (values, block) in named.items():
+        frame = pd.DataFrame(values, columns=[f"{stem}{j}" for j in range(12)])
+        found = describe_columns(frame)
+        assert {c.block for c in found} == {block}
+        if block:
+            assert {c.action for c in found} == {"12 numbers, scaled together."}
 
 
 def test_columns_with_a_role_are_no_features():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from primum import LaplacianLeastSquaresClassifier, SafeClassifier
-from primum._typing import Floats
+from primum._typing import AnyArray, Floats
 from primum.cli._options import PREDICTION, SCORE, warn
 from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -19,6 +19,7 @@ from primum.tables.cells import USUAL_MISSING, objects_of, read_cells
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.files import TableFile
 from primum.tables.problem import summed_columns
+from primum.tables.vectors import vectors_of
 
 if TYPE_CHECKING:
     from primum.tables.files import TableFormat
@@ -86,7 +87,7 @@ def refuse_scores(model: Any, score: str | None) -> None:
 def predicted(model: Any, rows: Any, score: str | None) -> dict[str, Any]:
     """Return the columns of the predictions and the scores of some rows."""
     names = score_names(model, score)
-    if len(rows) == 0:  # scikit-learn raises an error for an empty X
+    if rows.shape[0] == 0:  # scikit-learn raises an error for an empty X
         return {PREDICTION: model.classes_[:0], **{name: np.empty(0) for name in names}}
     scores = _scores(model, rows, score)
     return {PREDICTION: model.predict(rows), **dict(zip(names, scores.T, strict=True))}
@@ -124,7 +125,7 @@ def table_predictions(
     """
     columns, model, missing = stored.columns or {}, stored.estimator, table_format.missing
     score = score or PROBABILITY
-    names = [name for name, (kind, _) in columns.items() if kind == "category"]
+    names = [name for name, (kind, _) in columns.items() if kind in ("category", "text")]
     frame = table.frame([*names, *filter(None, [asked or stored.id_column])])
     table.require([*columns, *filter(None, [asked])], frame.columns)
     ids = id_column_of(table, frame.columns, asked, stored, score_names(model, score))
@@ -146,12 +147,32 @@ def _read(
     """Return the columns that the pipeline needs; raise an error if one is of another kind."""
     cells = {}
     for name, (kind, reading) in columns.items():
-        if kind == "category":
+        if kind in ("category", "text"):
             cells[name] = objects_of(frame[name], missing)
+            continue
+        if kind == "vector":
+            cells[name] = _vectors(frame[name], int(reading), missing, table)
             continue
         cells[name] = _as_kind(frame[name], kind, reading, missing)
         _check_kind(frame[name], cells[name], kind, missing, f"column {name!r} of {table.path}")
     return pd.DataFrame(cells, index=frame.index)
+
+
+def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: TableFile) -> AnyArray:
+    """Return cells as vectors; raise an error if none has the length that the model needs."""
+    cells = vectors_of(values, length, missing)
+    absent = np.array([cell is None for cell in cells], dtype=bool)
+    given = np.array([cell is not None for cell in objects_of(values, missing)], dtype=bool)
+    strange = int(np.sum(given & absent))
+    where = f"column {values.name!r} of {table.path}"
+    if len(cells) and absent.all():
+        raise ValueError(
+            f"No cell of {where} is a vector of {length} numbers, to which the model was fitted: "
+            "compute them with the same embedding."
+        )
+    if strange:
+        warn(f"in {where}, {strange} cells are no vectors of {length} numbers: treated as missing.")
+    return cells
 
 
 def _as_kind(values: pd.Series, kind: str, reading: str, missing: Sequence[str]) -> Any:

@@ -150,7 +150,8 @@ def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
 
 def _fit(classifier: Any, rows: TrainingRows) -> Any:
     """Return the fitted classifier, in a pipeline with the preparation if there is one."""
-    model = with_preparation(rows.transformer, classifier)
+    ignores = type(classifier) is METHODS["supervised"]
+    model = with_preparation(rows.transformer, classifier, not ignores)
     stored = {} if rows.stored is None else {"X_unlabeled": rows.stored}
     with warnings.catch_warnings(record=True) as caught, showing_passes("fitting", number=True):
         warnings.simplefilter("always")

@@ -45,7 +45,7 @@ PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 METRICS = (0.0, 0.5)
 # With several classes a fit takes many times as long.
 SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
-PREPARE, CLASSIFY = "prepare", "classify"
+PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 # The types of baselines that the safe stack has by the same name.
 OF_STACK: dict[str, type] = {
     "ridge": LeastSquaresClassifierCV,
@@ -184,15 +184,29 @@ def read_plan(
 def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries with a transformer before each classifier."""
     return [
-        replace(entry, estimator=with_preparation(prepare, entry.estimator)) for entry in entries
+        replace(entry, estimator=with_preparation(prepare, entry.estimator, entry.uses_unlabeled))
+        for entry in entries
     ]
 
 
-def with_preparation(prepare: Any, classifier: Any) -> Any:
-    """Return a pipeline of a transformer and a classifier, or the latter without the former."""
+def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
+    """Return a pipeline of a transformer and a classifier, or the latter without the former.
+
+    Text and embeddings must keep the scales that the preparation of a table gives them. A safe
+    stack weighs and reduces the terms of text itself, for each of its candidates; before any other
+    classifier a step does so.
+    """
     if prepare is None:
         return classifier
-    return Pipeline([(PREPARE, clone(prepare)), (CLASSIFY, clone(classifier))])
+    from primum.tables.preparation import has_blocks, steps_after
+
+    classifier, after = clone(classifier), steps_after(prepare, uses_unlabeled=uses_unlabeled)
+    if "standardize" in classifier.get_params(deep=False):
+        after = []
+        if has_blocks(prepare):
+            classifier.set_params(standardize=False)
+    weigh = [(WEIGH, step) for step in after]
+    return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
 
 
 def inner_folds(plan: ComparisonPlan) -> int:

@@ -31,6 +31,7 @@ from primum.comparison.arguments import (
 )
 from primum.comparison.charts import plot_comparison
 from primum.comparison.model import (
+    MAX_LISTED,
     Changes,
     Coefficient,
     ModelCard,
@@ -380,7 +381,7 @@ class Comparison(ComparisonResult):
             "columns": [column.to_dict() for column in self.columns],
             "changed": None if changed is None else changed.to_dict(),
             "settlement": None if settled is None else settled.to_dict(),
-            "coefficients": [one.to_dict() for one in self.coefficients],
+            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED]],
             "shares": None if self.shares is None else self.shares.to_dict(),
         }
 

@@ -567,7 +567,8 @@ def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
         (e.name.replace("__", "_"), e.estimator if prepare is None else last_step(e.estimator))
         for e in entries
     ]
-    return Entry(BASELINE, with_preparation(prepare, VotingClassifier(parts, voting="soft")), False)
+    average = with_preparation(prepare, VotingClassifier(parts, voting="soft"), False)
+    return Entry(BASELINE, average, False)
 
 
 def changes_of(

@@ -50,6 +50,7 @@ from primum.pages.page import (
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
+    from primum.tables.columns import Column
 
 TITLE = "Do the unlabelled rows help?"
 TUNED = f"the tuned {BASELINE}"
@@ -464,7 +465,8 @@ def _coefficients(result: "Comparison") -> list[Block]:
     caption = (
         f"{which} coefficients of the {every[0].model} baseline, fitted to all labelled rows, "
         "largest first. Direction: what a larger value of the feature, or belonging to that "
-        "category, means for the prediction. Numbers are scaled to unit variance first. "
+        "category, means for the prediction. Numbers are scaled to unit variance first; those of "
+        "an embedding together, and words and groups of characters (in quotes) by their rarity. "
         "Coefficients describe the model, not causes."
     )
     return [Table.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
@@ -473,8 +475,8 @@ def _coefficients(result: "Comparison") -> list[Block]:
 def _columns(result: "Comparison") -> list[Block]:
     """Return what was done to every column of the table."""
     rows = [
-        (str(c.name), c.kind, "used" if c.used else "not used", c.action, c.note or "")
-        for c in result.columns
+        (c.block or str(c.name), c.kind, "used" if c.used else "not used", c.action, c.note or "")
+        for c in _named_once(result.columns)
     ]
     caption = (
         "Columns of the table and how they are prepared. Means, scales, medians and categories are "
@@ -482,6 +484,14 @@ def _columns(result: "Comparison") -> list[Block]:
     )
     header = ("Column", "Kind", "Used", "What is done", "Note")
     return [Table.of(caption, header, rows)] if rows else []
+
+
+def _named_once(columns: "Sequence[Column]") -> "list[Column]":
+    """Return columns with the first of each block only."""
+    first: dict[tuple[str, str], Column] = {}
+    for column in columns:
+        first.setdefault((column.block, "" if column.block else column.name), column)
+    return list(first.values())
 
 
 def _left_out(result: "Comparison") -> list[Block]:

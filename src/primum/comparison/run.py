@@ -454,6 +454,14 @@ def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     """Return a fit with what is kept of the fitted classifier."""
     if len(task.test) == 0:
         return _own_findings(fitted, task, shared, fit)
+    fit = _with_predictions(fitted, task, shared, fit)
+    # The twin of a method that receives components of all rows is not without unlabelled rows.
+    reduced = any(getattr(step, "reduce", False) for _, step in getattr(fitted, "steps", ()))
+    return replace(fit, twin=None, twin_scores=None, twin_probe=None) if reduced else fit
+
+
+def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
+    """Return a fit with predictions for the rows that are held out, and for some others."""
     # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
     both = np.concatenate([task.test, shared.probe])
     rows = prepared_rows(fitted, shared.rows(both))

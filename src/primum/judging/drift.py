@@ -185,6 +185,11 @@ def copies_note(labeled: Any, groups: Any) -> str:
     )
 
 
+def _key(cell: Any) -> Any:
+    """Return what two equal cells have in common; counted words and vectors are arrays."""
+    return cell.tobytes() if isinstance(cell, np.ndarray) else str(cell)
+
+
 def _n_distinct(X: Any) -> int:
     """Return the number of distinct rows."""
     if sparse.issparse(X):
@@ -196,5 +201,5 @@ def _n_distinct(X: Any) -> int:
         return len({(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in ends})
     values = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if values.dtype.kind not in "biufc":
-        return len({tuple(row) for row in values.astype(str)})
+        return len({tuple(map(_key, row)) for row in values})
     return len({row.tobytes() for row in np.ascontiguousarray(values + 0.0)})

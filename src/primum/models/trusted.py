@@ -37,6 +37,8 @@ from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier, StackedRegressor
 from primum.tables.preparation import PreparedColumns, ReadCells, level_name
+from primum.tables.text import TermWeights, TextFeatures, Vocabulary
+from primum.tables.vectors import ScaledTogether
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
@@ -62,7 +64,10 @@ STACKS = (
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
     PackagedModel,
 )
-PREPARATION: tuple[Any, ...] = (PreparedColumns, ReadCells, level_name)
+PREPARATION: tuple[Any, ...] = (
+    *(PreparedColumns, ReadCells, level_name),
+    *(TextFeatures, TermWeights, Vocabulary, ScaledTogether),
+)
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
 # A list of column names in a ColumnTransformer, up to scikit-learn 1.6.

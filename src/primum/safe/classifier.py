@@ -174,7 +174,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
 
     Features are standardised: by all rows for those that use unlabelled rows, by the labelled
     training rows for the others. Of sparse rows with more than 1000 columns, such as texts, those
-    that use unlabelled rows receive 100 components, by a truncated SVD of all rows; the others
+    that use unlabelled rows receive 50 components, by a truncated SVD of all rows; the others
     receive the columns. Each is tuned within every training set. Of more than 4000
     (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
     ``notes_`` and ``verdict_`` say so. A default candidate that would take a number of operations

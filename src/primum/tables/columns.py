@@ -6,8 +6,9 @@ values, is no feature.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ from primum.tables.cells import (
     usual_type,
 )
 from primum.tables.labels import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
+from primum.tables.text import LEAST_WORDS, Vocabulary, find_vocabulary, words_per_cell
+from primum.tables.vectors import are_alike, named_blocks, vector_lengths, vectors_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,13 +87,18 @@ INDICATED_SHARE = 0.05
 MAX_LEVELS = 20  # if there are more, the rare ones are grouped
 # With a larger share of distinct cells text has no levels: it identifies rows, or is free text.
 DISTINCT_SHARE = 0.5
-LONG_TEXT = 30  # characters on average: free text
+LONG_TEXT = 30  # characters on average: more than a name
+# Words on average: cells that are not all different are free text, too.
+WORDS_OF_SENTENCE = 6
+NO_TERMS = "No word occurs in two of its cells, so nothing can be learnt from it."
+NO_WORDS = "Its values are long but hardly contain words, so nothing is learnt from them."
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
 NUMBERS = "It seems to number the rows."
 IS_TARGET = "It contains the labels."
 # Cells of these types are several values.
 SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
 NOTHING_LEARNT = "Nothing is learnt from its cells of type"
+VARIED, MIXED = "Its vectors have different lengths", "Only some of its cells are vectors"
 LAYOUTS = (
     *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
@@ -114,7 +122,7 @@ class Column:
     ----------
     name : str
         Its name.
-    kind : {"number", "category", "date", "time", "text", "boolean"}
+    kind : {"number", "category", "date", "time", "text", "boolean", "vector"}
         What it contains.
     used : bool
         Whether it is a feature.
@@ -125,7 +133,12 @@ class Column:
     missing : float
         Share of its cells that are missing.
     reading : str
-        The decimal mark of numbers, or the layout of dates, written as text.
+        The decimal mark of numbers, or the layout of dates, written as text; of vectors, their
+        length.
+    block : str
+        The columns with which it is scaled together: "emb_0 to emb_767"; empty if there are none.
+    vocabulary : Vocabulary or None
+        The terms of free text.
     """
 
     name: str
@@ -135,6 +148,8 @@ class Column:
     note: str = ""
     missing: float = 0.0
     reading: str = ""
+    block: str = ""
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
 
     @property
     def identifies_rows(self) -> bool:
@@ -143,7 +158,9 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as plain JSON values."""
-        return asdict(self)
+        return asdict(replace(self, vocabulary=None)) | {
+            "vocabulary": None if self.vocabulary is None else len(self.vocabulary)
+        }
 
 
 def describe_columns(
@@ -182,12 +199,39 @@ def describe_columns(
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}
     roles |= {target: IS_TARGET}
     ids = None if id is None else names_of(frame[id], missing)
-    return [
+    columns = [
         _set_aside(_kind(frame[name], name, missing), roles[name])
         if name in roles
         else _feature(frame[name], name, ids, missing)
         for name in frame.columns
     ]
+    return _with_blocks(columns, frame, missing)
+
+
+def _with_blocks(
+    columns: list[Column], frame: "pd.DataFrame", missing: Sequence[str]
+) -> list[Column]:
+    """Return columns with those of an embedding as a block."""
+    numbers = {c.name: c for c in columns if c.used and c.kind == "number"}
+    blocks: dict[str, str] = {}
+    for names in named_blocks(list(numbers)):
+        cells = [read_cells(frame[n], "number", numbers[n].reading, missing) for n in names]
+        if are_alike(cells):
+            blocks |= dict.fromkeys(names, f"{names[0]} to {names[-1]}")
+    sizes = Counter(blocks.values())
+    return [
+        _in_block(c, blocks[c.name], sizes[blocks[c.name]]) if c.name in blocks else c
+        for c in columns
+    ]
+
+
+def _in_block(column: Column, block: str, n_columns: int) -> Column:
+    return replace(column, block=block, action=_scaled_together(n_columns, column.missing))
+
+
+def _scaled_together(n_numbers: int, missing: float) -> str:
+    filled = f" {_percent(missing)} missing, filled in with the mean." if missing else ""
+    return f"{n_numbers} numbers, scaled together.{filled}"
 
 
 def _set_aside(column: Column, note: str) -> Column:
@@ -197,13 +241,30 @@ def _set_aside(column: Column, note: str) -> Column:
 def _feature(values: "pd.Series", name: str, ids: Any, missing: Sequence[str]) -> Column:
     """Return a column that is a feature, unless it cannot be one."""
     column = _kind(values, name, missing)
+    if column.kind == "vector":
+        return _vector_feature(column, values, missing)
     cells = read_cells(values, column.kind, column.reading, missing)
     given = _given(cells)
     column = replace(column, missing=(len(cells) - len(given)) / max(len(cells), 1))
     is_id = ids is not None and np.array_equal(names_of(values, missing), ids)
     if reason := _useless(column, given, is_id):
         return _set_aside(column, reason)
+    if column.kind == "text":
+        vocabulary = find_vocabulary(given.tolist())
+        if vocabulary is None:
+            return _set_aside(column, NO_TERMS)
+        column = replace(column, vocabulary=vocabulary)
     return replace(column, action=_action(column, given))
+
+
+def _vector_feature(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
+    """Return a column of vectors, which is a feature if these differ."""
+    cells = vectors_of(values, int(column.reading), missing)
+    given = _given(cells)
+    column = replace(column, missing=1 - len(given) / len(cells))
+    if len({vector.tobytes() for vector in given}) == 1:
+        return _set_aside(column, "It has the same value in every row.")
+    return replace(column, action=_scaled_together(int(column.reading), column.missing))
 
 
 def _given(cells: AnyArray) -> AnyArray:
@@ -243,6 +304,8 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
     import pandas as pd
 
     given = _given(objects_of(values, missing))
+    if lengths := vector_lengths(given):
+        return _vectors(name, given, lengths)
     for cell in given:
         if isinstance(cell, SEVERAL_VALUES):
             return Column(name, "text", note=f"{NOTHING_LEARNT} {type(cell).__name__}.")
@@ -258,6 +321,17 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
     mixed = len({type(cell) is str for cell in given}) > 1
     note = "It mixes numbers and text, and is treated as text." if mixed else ""
     return Column(name, "text" if _is_text(given) else "category", note=note)
+
+
+def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
+    """Return a column of vectors; those of another length than most count as missing."""
+    (length, count), *others = Counter(lengths).most_common()
+    if count < MAIN_SHARE * len(given):
+        lengths_too = f"{VARIED}, such as {length} and {others[0][0]}" if others else MIXED
+        return Column(name, "text", note=f"{lengths_too}, so nothing is learnt from it.")
+    what = f"no vector{'s' * (count < len(given) - 1)} of {length} numbers"
+    note = _odd_cells(len(given) - count, what) if count < len(given) else ""
+    return Column(name, "vector", note=note, reading=str(length))
 
 
 def _attempts(rest: "pd.Series") -> Iterator[tuple[str, str, AnyArray]]:
@@ -303,7 +377,13 @@ def _odd_cells(count: int, what: str) -> str:
 
 
 def _is_text(given: AnyArray) -> bool:
-    return len(given) > FEWEST_ROWS and len(set(given.tolist())) > DISTINCT_SHARE * len(given)
+    if len(given) <= FEWEST_ROWS:
+        return False
+    n_distinct = len(set(given.tolist()))
+    if n_distinct > DISTINCT_SHARE * len(given):
+        return True
+    texts = [cell for cell in given if isinstance(cell, str)]
+    return n_distinct > MAX_LEVELS and words_per_cell(texts) >= WORDS_OF_SENTENCE
 
 
 def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
@@ -316,7 +396,7 @@ def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
     if is_id:
         return "It equals the column that identifies the rows."
     if column.kind == "text":
-        several = column.note.startswith(NOTHING_LEARNT)
+        several = column.note.startswith((NOTHING_LEARNT, VARIED, MIXED))
         return column.note if several else _why_text(given, n_distinct)
     if column.kind == "number" and (
         looks_like_identifier(column.name, given) or is_running_number(given)
@@ -326,8 +406,10 @@ def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
 
 
 def _why_text(given: AnyArray, n_distinct: int) -> str:
+    if words_per_cell(given.tolist()) >= LEAST_WORDS:
+        return ""
     if np.mean([len(text) for text in given]) > LONG_TEXT:
-        return "It is free text, which is not used."
+        return NO_WORDS
     if n_distinct == len(given):
         return IDENTIFIES
     return "Nearly all of its values are different, so nothing can be learnt from it."
@@ -337,6 +419,8 @@ def _action(column: Column, given: AnyArray) -> str:
     """Return what is done to a feature, in one sentence."""
     if column.kind == "category":
         return _levels(len(set(given.tolist())), column.missing)
+    if column.kind == "text":
+        return _terms(column)
     filling = "most frequent value" if column.kind == "boolean" else "median"
     filled = f"{_percent(column.missing)} missing, filled in with the {filling}"
     parts = [filled] if column.missing else []
@@ -356,9 +440,20 @@ def _levels(n_levels: int, missing: float) -> str:
     )
 
 
+def _terms(column: Column) -> str:
+    assert column.vocabulary is not None
+    words, groups = (f"{len(terms):,}" for terms in column.vocabulary.terms)
+    absent = f" {_percent(column.missing)} missing, which have no words." if column.missing else ""
+    return (
+        f"One column for each of {words} words and {groups} groups of 2 or 3 characters, weighted "
+        f"by how rare they are.{absent}"
+    )
+
+
 def is_indicated(column: Column) -> bool:
     """Return whether a further column marks the missing cells of a feature."""
-    return column.kind != "category" and column.missing >= INDICATED_SHARE
+    alone = column.kind not in ("category", "text", "vector") and not column.block
+    return alone and column.missing >= INDICATED_SHARE
 
 
 def _percent(share: float) -> str:

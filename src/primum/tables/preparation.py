@@ -1,8 +1,9 @@
 """Preparation of the columns of a table for classifiers, made of scikit-learn's transformers.
 
 It takes the table as people wrote it, and can be fitted inside every fold: medians, levels and
-scales are learnt from the rows it is fitted to. Its output is dense and has feature names such as
-``age``, ``colour=red`` and ``joined (days)``.
+scales are learnt from the rows it is fitted to. Its output is dense, unless there is free text, and
+has feature names such as ``age``, ``colour=red``, ``joined (days)`` and ``remark: late``. The terms
+of text have no weights yet: what follows learns these, see ``steps_after``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from primum._typing import AnyArray
 from primum.tables.cells import as_pandas, numbers_of, read_cells
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
+from primum.tables.text import TermWeights, TextFeatures
+from primum.tables.vectors import ScaledTogether, as_matrix, vectors_of
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
@@ -29,10 +32,10 @@ class ReadCells(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"number", "date", "time", "boolean", "category"}
+    kind : {"number", "date", "time", "boolean", "category", "vector"}
         What the columns contain.
     reading : str, default=""
-        The decimal mark of numbers, or the layout of dates, written as text.
+        The decimal mark of numbers, or the layout of dates, written as text; the length of vectors.
     missing : sequence of str, default=()
         Markers of missing cells, in addition to empty ones.
     indicator : bool, default=False
@@ -96,7 +99,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_rows, n_columns)
-            The content of the cells.
+            The content of the cells; of vectors, one column for each number.
         """
         cells = np.column_stack([self._read(X[name]) for name in self.feature_names_in_])
         return np.isnan(cells).astype(float) if self.indicator else cells
@@ -104,6 +107,8 @@ class ReadCells(TransformerMixin, BaseEstimator):
     def _read(self, values: Any) -> AnyArray:
         if self.kind == "number":
             return self._numbers(values)
+        if self.kind == "vector":
+            return as_matrix(vectors_of(values, int(self.reading), self.missing), int(self.reading))
         cells = read_cells(values, self.kind, self.reading, self.missing)
         if self.kind == "category":
             cells[[cell is None for cell in cells]] = MISSING_LEVEL
@@ -133,6 +138,10 @@ class ReadCells(TransformerMixin, BaseEstimator):
         array of str
             The names.
         """
+        if self.kind == "vector":
+            numbers = range(int(self.reading))
+            names = (f"{name}[{number}]" for name in self.feature_names_in_ for number in numbers)
+            return np.array(list(names), dtype=object)
         suffix = MISSING_SUFFIX if self.indicator else SUFFIXES.get(self.kind, "")
         return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
 
@@ -180,9 +189,10 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
             "No column is left to learn from: the table has no columns other than those set aside "
             f"({_set_aside(columns)})."
         )
+    has_text = any(column.kind == "text" for column in used)
     return PreparedColumns(
         list(_parts(used, list(missing))),
-        sparse_threshold=0.0,
+        sparse_threshold=1.0 if has_text else 0.0,
         verbose_feature_names_out=_ambiguous(used),
     )
 
@@ -195,7 +205,9 @@ def columns_read(transformer: ColumnTransformer) -> dict[str, list[str]] | None:
     columns: dict[str, list[str]] = {}
     for _, part, names in transformer.transformers_:
         reader = part.steps[0][1] if isinstance(part, Pipeline) else part
-        if isinstance(reader, ReadCells):
+        if isinstance(reader, TextFeatures):
+            columns |= {str(name): ["text", ""] for name in names}
+        elif isinstance(reader, ReadCells):
             columns |= {str(name): [reader.kind, reader.reading] for name in names}
         elif part != "drop":
             return None
@@ -208,13 +220,41 @@ def _set_aside(columns: Sequence[Column]) -> str:
 
 def _parts(used: Sequence[Column], missing: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
     """Yield (name, transformer, columns) of the columns that are treated in the same way."""
-    for kind, reading in dict.fromkeys((column.kind, column.reading) for column in used):
-        same = [column for column in used if (column.kind, column.reading) == (kind, reading)]
-        name = f"{kind} {reading}".strip().replace("__", "_")
-        cells = ReadCells(kind, reading, missing)
-        yield name, make_pipeline(cells, *_steps(kind)), [column.name for column in same]
+    for kind, reading, block in dict.fromkeys(map(_treatment, used)):
+        same = [column for column in used if _treatment(column) == (kind, reading, block)]
+        name = f"{kind} {reading} {block}".strip().replace("__", "_")
+        names = [column.name for column in same]
+        if kind == "text":
+            yield name, TextFeatures(same[0].vocabulary, missing), names  # type: ignore[arg-type]
+            continue
+        steps = [ScaledTogether()] if block else _steps(kind)
+        yield name, make_pipeline(ReadCells(kind, reading, missing), *steps), names
         if absent := [column.name for column in same if is_indicated(column)]:
             yield f"{name} missing", ReadCells(kind, reading, missing, indicator=True), absent
+
+
+def _treatment(column: Column) -> tuple[str, str, str]:
+    """Return what columns must have in common to be treated together."""
+    block = column.name if column.kind in ("text", "vector") else column.block
+    return column.kind, column.reading, block
+
+
+def has_blocks(transformer: Any) -> bool:
+    """Return whether a preparation has features that must keep their scales: text, embeddings."""
+    parts = transformer.transformers if isinstance(transformer, PreparedColumns) else ()
+    last = [part[-1] if isinstance(part, Pipeline) else part for _, part, _ in parts]
+    return any(isinstance(part, TextFeatures | ScaledTogether) for part in last)
+
+
+def steps_after(transformer: Any, *, uses_unlabeled: bool) -> list[Any]:
+    """Return the transformers that must follow a preparation, unless a method learns them itself.
+
+    The terms of text are weighted by the rows that a method is fitted to. For one that is fitted to
+    unlabelled rows too, they are reduced to components of these.
+    """
+    parts = transformer.transformers if isinstance(transformer, PreparedColumns) else ()
+    has_text = any(isinstance(part, TextFeatures) for _, part, _ in parts)
+    return [TermWeights(reduce=uses_unlabeled)] if has_text else []
 
 
 def _steps(kind: str) -> list[Any]:

@@ -23,6 +23,8 @@ from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_labels
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
+from primum.tables.text import count_terms
+from primum.tables.vectors import vectors_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -323,11 +325,18 @@ def _features(
 
     return pd.DataFrame(
         {
-            column.name: read_cells(frame[column.name], column.kind, column.reading, missing)
+            column.name: _cells(frame[column.name], column, missing)
             for column in columns
             if column.used
         }
     )
+
+
+def _cells(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyArray:
+    if column.kind == "vector":
+        return vectors_of(values, int(column.reading), missing)
+    cells = read_cells(values, column.kind, column.reading, missing)
+    return cells if column.vocabulary is None else count_terms(cells, column.vocabulary)
 
 
 def sampled(

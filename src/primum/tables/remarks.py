@@ -81,7 +81,8 @@ def leak_alerts(
     codes = np.unique(labels[labeled].astype(str), return_inverse=True)[1]
     used = [column for column in columns if column.used]
     empty = [c.name for c in used if _only_labeled(X[c.name], labeled)]
-    cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in used}
+    alone = [c for c in used if c.kind not in ("text", "vector") and not c.block]
+    cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in alone}
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
     others = [column for column in used if column.name not in (*empty, *same)]
     alerts = [
@@ -173,8 +174,8 @@ def _telling(
     n_rows, guessed = len(codes), int(np.bincount(codes).max())
     if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
         return
-    right = {column.name: right_alone(cells[column.name], codes) for column in columns}
-    telling = [c for c in columns if _avoided(right[c.name], guessed, n_rows) >= NEARLY_ALL]
+    right = {name: right_alone(cells[name], codes) for name in cells}
+    telling = [c for c in columns if _avoided(right.get(c.name, 0), guessed, n_rows) >= NEARLY_ALL]
     # Of two such columns, each is among the others of the other one.
     if len(telling) != 1 or len(columns) == 1:
         return

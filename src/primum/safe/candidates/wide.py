@@ -2,7 +2,7 @@
 
 Sparse rows of more than MOST_COLUMNS columns are reduced for the candidates that use unlabelled
 rows: to COMPONENTS components, by a truncated singular value decomposition of all rows, labelled
-or not. Graphs, kernels and constraints of a hundred components cost what they cost for a table.
+or not. Graphs, kernels and constraints of fifty components cost what they cost for a table.
 Their supervised counterparts must not see these components, which are learnt from unlabelled rows;
 they receive the columns. So the difference of the two is what the unlabelled rows contribute, the
 components included.
@@ -27,7 +27,7 @@ from primum.safe.candidates.base import (
 )
 
 # Sparse rows with more columns are reduced, to this many.
-MOST_COLUMNS, COMPONENTS = 1000, 100
+MOST_COLUMNS, COMPONENTS = 1000, 50
 # The components of more rows are those of a random sample.
 MOST_ROWS = 20_000
 

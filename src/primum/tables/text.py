@@ -1,0 +1,357 @@
+"""Free text as features: words and short groups of characters, weighted by how rare they are.
+
+A vocabulary is taken from the cells of all rows, labelled or not: the words, and the groups of two
+or three characters within them, that occur in at least two rows, the most frequent ones if there
+are too many. Groups of characters find words with other endings and spelling errors, and they are
+what there is in languages that put no spaces between words. A term that no training row contains
+has a column of zeros, so that a vocabulary gives nothing away.
+
+With the number of times c that a term occurs in a cell, its value is ``1 + log c``. Words and
+groups have the same weight: each part of a row, and then the row, is scaled to a fixed length, and
+nothing is learnt from other rows. The weight ``1 + log((1 + n) / (1 + n_j))`` of a term that n_j of
+n rows contain is learnt later, by whoever learns from these rows (``TermWeights``): methods without
+unlabelled rows must not learn it from these. Those that use them also receive components of all
+rows instead of the terms.
+
+The terms of all cells are counted once, because folds read them many times.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from primum._typing import AnyArray
+from primum.safe.candidates.base import as_dense, as_given
+from primum.safe.candidates.wide import find_reduction, is_too_wide
+from primum.tables.cells import names_of, object_array
+
+# Terms of either kind: the most frequent ones, and the rows that they are taken from.
+MOST_TERMS, MOST_SAMPLED, LEAST_ROWS = 2**14, 20_000, 2
+GROUP_SIZES = (2, 3)
+# Rows whose terms are counted at a time.
+ROWS_PER_BLOCK = 10_000
+# Squared length of a row: text weighs as much as this many scaled columns, before rare terms get
+# their weights.
+SQUARED_LENGTH = 10.0
+# Words in an average cell of free text, and cells that are looked at.
+LEAST_WORDS, MOST_CELLS = 3, 1000
+# Two or more letters: no number, no code.
+WORD = re.compile(r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*")
+# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+CHARACTERS_OF_WORD = 2  # about as many make a word there
+AROUND_WORDS = ".,;:!?\"'()[]{}«»„“”‘’…-–—/"
+
+
+def words_per_cell(cells: Sequence[str]) -> float:
+    """Return how many words an average cell has; codes, numbers and addresses are none."""
+    if len(cells) == 0:
+        return 0.0
+    step = -(-len(cells) // MOST_CELLS)
+    return float(np.mean([_count_words(cell) for cell in cells[::step]]))
+
+
+def _count_words(cell: str) -> float:
+    unspaced = len(UNSPACED.findall(cell)) / CHARACTERS_OF_WORD
+    chunks = UNSPACED.sub(" ", cell).split()
+    return unspaced + sum(bool(WORD.fullmatch(chunk.strip(AROUND_WORDS))) for chunk in chunks)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The terms of a column of text.
+
+    Attributes
+    ----------
+    words, groups : str
+        The words and the groups of characters, one per line: a model file stores them as text.
+    """
+
+    words: str
+    groups: str
+
+    @property
+    def terms(self) -> tuple[list[str], list[str]]:
+        """The words, and the groups of characters."""
+        return self.words.splitlines(), self.groups.splitlines()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.terms))
+
+    def counts(self, texts: Sequence[str]) -> Any:
+        """Return how often every term occurs in texts, a CSR matrix."""
+        counters = [
+            _counter(how, vocabulary={term: j for j, term in enumerate(terms)})
+            for how, terms in zip(HOW, self.terms, strict=True)
+            if terms
+        ]
+        starts = range(0, max(len(texts), 1), ROWS_PER_BLOCK)
+        blocks = [texts[start : start + ROWS_PER_BLOCK] for start in starts]
+        rows = [sparse.hstack([one.transform(block) for one in counters]) for block in blocks]
+        return sparse.csr_array(sparse.vstack(rows))
+
+
+HOW: tuple[dict[str, Any], ...] = (
+    {"token_pattern": r"(?u)\b\w+\b"},
+    {"analyzer": "char_wb", "ngram_range": GROUP_SIZES},
+)
+
+
+def _counter(how: dict[str, Any], **settings: Any) -> CountVectorizer:
+    return CountVectorizer(**how, **settings, dtype=np.float64)
+
+
+def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
+    """Return the terms of texts; None if no term occurs in two of them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The cells of a column; of many, every second, third, ... is read.
+
+    Returns
+    -------
+    Vocabulary or None
+        The most frequent terms.
+    """
+    step = -(-len(texts) // MOST_SAMPLED)
+    found = ["\n".join(_terms(how, texts[:: max(step, 1)])) for how in HOW]
+    return Vocabulary(*found) if any(found) else None
+
+
+def _terms(how: dict[str, Any], texts: Sequence[str]) -> list[str]:
+    counter = _counter(how, min_df=LEAST_ROWS, max_features=MOST_TERMS)
+    try:
+        terms = counter.fit(texts).get_feature_names_out().tolist()
+    except ValueError:  # there are no terms, or none of them in two texts
+        return []
+    return [term for term in terms if len(term.splitlines()) == 1]
+
+
+def count_terms(cells: AnyArray, vocabulary: Vocabulary) -> AnyArray:
+    """Return for every cell the numbers of its terms and how often they occur, None if missing.
+
+    Parameters
+    ----------
+    cells : array of object
+        Texts, None where missing.
+    vocabulary : Vocabulary
+        The terms.
+
+    Returns
+    -------
+    array of object
+        Arrays of two rows, of which ``TextFeatures`` makes features as it does of the texts.
+    """
+    counts = vocabulary.counts(["" if cell is None else cell for cell in cells])
+    pairs = np.stack([counts.indices, counts.data]).astype(np.int32)
+    ends = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
+    rows = (pairs[:, start:end] for start, end in ends)
+    return object_array(
+        None if cell is None else row for cell, row in zip(cells, rows, strict=True)
+    )
+
+
+def _of_counted(cells: Sequence[Any], n_terms: int) -> Any:
+    """Return counted terms as a CSR matrix."""
+    none = np.zeros((2, 0), dtype=np.int32)
+    rows = [none if cell is None else cell for cell in cells]
+    columns, counts = np.concatenate([*rows, none], axis=1)
+    ends = np.cumsum([0, *(row.shape[1] for row in rows)])
+    # Trees of scikit-learn take short indices only.
+    index = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
+    parts = counts.astype(float), columns.astype(index), ends.astype(index)
+    return sparse.csr_array(parts, shape=(len(rows), n_terms))
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Turn a column of text into one sparse feature per term; rows do not affect each other.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The terms.
+    missing : sequence of str, default=()
+        Markers of missing cells, in addition to empty ones.
+
+    Attributes
+    ----------
+    feature_names_in_ : array of shape (1,)
+        Name of the column.
+    n_features_in_ : int
+        1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from primum.tables.text import TextFeatures, find_vocabulary
+    >>> remarks = pd.DataFrame({"remark": ["late again", "again too late", None]})
+    >>> vocabulary = find_vocabulary(["late again", "again too late"])
+    >>> features = TextFeatures(vocabulary).fit(remarks)
+    >>> features.get_feature_names_out()[:2].tolist()
+    ['remark: again', 'remark: late']
+    >>> features.transform(remarks).sum(axis=1).round(1).tolist()
+    [13.2, 13.2, 0.0]
+    """
+
+    def __init__(self, vocabulary: Vocabulary, missing: Sequence[str] = ()) -> None:
+        self.vocabulary = vocabulary
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the name of the column.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of cells, texts or counted terms; a missing cell has none.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+
+        Returns
+        -------
+        CSR matrix of shape (n_rows, n_terms)
+            The features.
+        """
+        values, n_words = X[self.feature_names_in_[0]], len(self.vocabulary.terms[0])
+        if any(isinstance(cell, np.ndarray) for cell in values):
+            counts = _of_counted(values.to_numpy(), len(self.vocabulary))
+        else:
+            texts = names_of(values, self.missing)
+            counts = self.vocabulary.counts(["" if text is None else text for text in texts])
+        counts.data = 1.0 + np.log(counts.data)
+        parts = [normalize(part) for part in (counts[:, :n_words], counts[:, n_words:])]
+        return np.sqrt(SQUARED_LENGTH) * normalize(sparse.csr_array(sparse.hstack(parts)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the terms behind the name of the column, groups of characters in quotes.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored: the names are those of the table.
+
+        Returns
+        -------
+        array of str
+            The names.
+        """
+        words, groups = self.vocabulary.terms
+        terms = [*words, *(f'"{group}"' for group in groups)]
+        return object_array(f"{self.feature_names_in_[0]}: {term}" for term in terms)
+
+
+class TermWeights(TransformerMixin, BaseEstimator):
+    """Weigh terms by how rare they are in the rows of the fit, or reduce rows to components.
+
+    Columns without zeros, such as numbers, keep their weight.
+
+    Parameters
+    ----------
+    reduce : bool, default=False
+        Whether to return the first fifty components of wide rows, by a truncated SVD of the rows
+        of the fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the SVD.
+
+    Attributes
+    ----------
+    change_ : Affine
+        From rows to weighted or reduced ones.
+    n_features_in_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from primum.tables.text import TermWeights
+    >>> rows = sparse.csr_array([[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    >>> TermWeights().fit_transform(rows).toarray().round(2).tolist()
+    [[1.0, 1.69], [1.0, 0.0], [1.0, 0.0]]
+    """
+
+    def __init__(self, reduce: bool = False, random_state: Any = None) -> None:
+        self.reduce = reduce
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self.n_features_in_ = X.shape[1]
+        self.change_ = as_given(X)
+        if self.reduce and is_too_wide(X) and X.shape[0] > 1:
+            rows = np.arange(0, X.shape[0], -(-X.shape[0] // MOST_SAMPLED))
+            self.change_ = find_reduction(X[rows], self.random_state)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the weighted or reduced rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array or sparse matrix
+            Dense if they are reduced.
+        """
+        rows = self.change_.transform(X)
+        return as_dense(rows) if self.reduce else rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns, or "component 1", "component 2", ...
+
+        Parameters
+        ----------
+        input_features : array of str or None
+            Names of the columns.
+
+        Returns
+        -------
+        array of str
+            The names.
+        """
+        if self.change_.directions is None:
+            return np.asarray(input_features, dtype=object)
+        numbers = range(1, self.change_.directions.shape[1] + 1)
+        return object_array(f"component {number}" for number in numbers)
