@@ -14,30 +14,14 @@ import click
 import primum
 from primum._progress import showing_passes
 from primum._words import key_of, listed, wrapped
-from primum.cli._comparison import (
-    FORMATS,
-    ComparisonOutput,
-    check_file,
-    output_of,
-    printable,
-    screen_text,
-)
+from primum.cli import _comparison as comparison
+from primum.cli import _options as options
 from primum.cli._labelling import (
     Labelling,
     how_to_label,
     prepare_labelling,
     why_no_sheet,
     write_labelling,
-)
-from primum.cli._options import (
-    TablePath,
-    chosen_option,
-    comma_separated,
-    format_options,
-    id_option,
-    jobs_option,
-    plain_errors,
-    with_options,
 )
 from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
@@ -62,7 +46,7 @@ REQUESTED = {key_of(name): name for name in ON_REQUEST}
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
     """Return the methods in a comma-separated list, as ``primum.compare`` takes them."""
-    return [_find(name) for name in comma_separated(context, parameter, text)] or "default"
+    return [_find(name) for name in options.comma_separated(context, parameter, text)] or "default"
 
 
 def _find(name: str) -> Any:
@@ -96,7 +80,7 @@ def _installed(name: str) -> str:
 def read_baseline(context: Any, parameter: Any, text: str | None) -> str | list[str]:
     """Return the baselines in a comma-separated list, as ``primum.compare`` takes them."""
     known = {key_of(name): name for name in MODELS[1:]} | REQUESTED
-    names = comma_separated(context, parameter, text)
+    names = options.comma_separated(context, parameter, text)
     for name in names:
         if key_of(name) not in known:
             raise click.BadParameter(
@@ -121,23 +105,25 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
     context.exit()
 
 
-TABLE_OPTIONS = with_options(
+TABLE_OPTIONS = options.with_options(
     click.option(
         "--target", required=True, help="Column with the classes; empty where they are unknown."
     ),
-    id_option("Column that identifies the rows: not a feature; copied to predictions."),
+    options.id_option("Column that identifies the rows: not a feature; copied to predictions."),
     click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
-    chosen_option,
+    options.chosen_option,
     click.option(
         "--independent-rows",
         is_flag=True,
         help="No rows belong together, although a column looks as if they did.",
     ),
     click.option(
-        "--exclude", callback=comma_separated, help="Comma-separated columns not to learn from."
+        "--exclude",
+        callback=options.comma_separated,
+        help="Comma-separated columns not to learn from.",
     ),
 )
-RUN_OPTIONS = with_options(
+RUN_OPTIONS = options.with_options(
     click.option(
         "--scoring",
         default="accuracy",
@@ -199,9 +185,9 @@ RUN_OPTIONS = with_options(
         default=0,
         help="Seed of everything random.",
     ),
-    jobs_option("n_jobs"),
+    options.jobs_option("n_jobs"),
 )
-OUTPUT_OPTIONS = with_options(
+OUTPUT_OPTIONS = options.with_options(
     click.option(
         "--out",
         type=click.Path(path_type=Path),
@@ -209,7 +195,10 @@ OUTPUT_OPTIONS = with_options(
         ".json); default: DATA-comparison.",
     ),
     click.option(
-        "--format", "form", type=click.Choice(FORMATS), help="Format of the report; default: html"
+        "--format",
+        "form",
+        type=click.Choice(comparison.FORMATS),
+        help="Format of the report; default: html",
     ),
     click.option(
         "--save-model",
@@ -229,9 +218,9 @@ OUTPUT_OPTIONS = with_options(
 
 
 @click.command()
-@click.argument("data", type=TablePath())
+@click.argument("data", type=options.TablePath())
 @TABLE_OPTIONS
-@format_options
+@options.format_options
 @RUN_OPTIONS
 @OUTPUT_OPTIONS
 def compare(
@@ -259,9 +248,9 @@ def compare(
             "one of the two."
         )
     if model is not None:
-        check_file(model, "--save-model")
+        comparison.check_file(model, "--save-model")
     check_model_name(name, model, settings["methods"], settings["baseline"])
-    output = output_of(data, out, form, model)
+    output = comparison.output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)
     target, missing = settings["target"], table_format.missing
     settings |= {"id": id_column, "missing": missing, "folder": output.fits}
@@ -277,7 +266,7 @@ def compare(
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
         for note in filter(None, (total, sample)):  # before the run, which may take long
-            click.echo(printable(wrapped(note)), err=True)
+            click.echo(comparison.printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}
             result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
@@ -295,14 +284,14 @@ def compare(
             elif labelling.settlement.request:
                 labels.append(f"{labelling.settlement.request} {labelling.course.labelling.how}")
         # Only now, when all files are there: whoever reads this may stop reading at any line.
-        click.echo(screen_text(result))
+        click.echo(comparison.screen_text(result))
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
-            click.echo("\n" + printable(wrapped(note)))
+            click.echo("\n" + comparison.printable(wrapped(note)))
 
 
 def _labelling(
-    result: Comparison, table: TableFile, output: ComparisonOutput
+    result: Comparison, table: TableFile, output: comparison.ComparisonOutput
 ) -> tuple[Comparison, Labelling | None, list[str]]:
     """Return a comparison with labels that were given before, what to store of it, and notes."""
     folder = None if output.fits is None else output.report.parent
@@ -346,23 +335,23 @@ def _save(
     said = [f"Model: {path} ({chosen}), for primum predict"]
     if chosen not in {method.name for method in result.methods}:
         warning = f"{chosen} was fitted, but not compared: nothing above says how good it is."
-        said.append(printable(wrapped(f"Warning: {warning}")))
+        said.append(comparison.printable(wrapped(f"Warning: {warning}")))
     column = next((column.name for column in result.columns if column.identifies_rows), None)
     if id_column is None and column is not None:
         option = f"--id {shlex.quote(column)}"
         hint = f"Pass {option} to primum predict, and the predictions have that column."
-        said.append(printable(wrapped(hint)))
+        said.append(comparison.printable(wrapped(hint)))
     return said
 
 
 @contextmanager
-def _plain_errors(output: ComparisonOutput) -> Iterator[None]:
+def _plain_errors(output: comparison.ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
     try:
-        with plain_errors():
+        with options.plain_errors():
             yield
     except click.ClickException as problem:
-        raise click.ClickException(printable(problem.message)) from problem
+        raise click.ClickException(comparison.printable(problem.message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

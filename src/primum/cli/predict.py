@@ -11,17 +11,8 @@ import pyarrow as pa
 from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import Floats
+from primum.cli import _options as options
 from primum.cli import _predictions as predictions
-from primum.cli._options import (
-    TablePath,
-    check_table_name,
-    format_options,
-    id_option,
-    out_option,
-    plain_errors,
-    refuse_inputs,
-    write_table,
-)
 from primum.models.files import StoredModel, load_model
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 
@@ -30,8 +21,10 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=TablePath())
-@id_option("Column that identifies the rows, copied to the output; default: that of primum fit.")
+@click.argument("data", type=options.TablePath())
+@options.id_option(
+    "Column that identifies the rows, copied to the output; default: that of primum fit."
+)
 @click.option(
     "--score",
     type=click.Choice(["clipped", "raw"]),
@@ -42,8 +35,8 @@ ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is P
     "they are the nearest probabilities to the scores: not negative, with sum 1. Of a model that "
     "is not least squares, these are its probabilities and its decision values.",
 )
-@format_options
-@out_option
+@options.format_options
+@options.out_option
 def predict(
     model: Path,
     data: Path,
@@ -62,18 +55,18 @@ def predict(
     A model of primum fit --no-prepare needs finite numbers, and has no columns of probabilities.
     DATA, CSV or Parquet, is then processed out of core, so that it can be of any size.
     """
-    check_table_name(out)
-    refuse_inputs(out, [("MODEL", model), ("DATA", data)])
-    with plain_errors():
+    options.check_table_name(out)
+    options.refuse_inputs(out, [("MODEL", model), ("DATA", data)])
+    with options.plain_errors():
         stored = load_model(model)
         predictions.refuse_scores(stored.estimator, score)
-    with plain_errors(), one_blas_thread(), showing_passes("predicting"):
+    with options.plain_errors(), one_blas_thread(), showing_passes("predicting"):
         table = open_table(data, table_format)
         if stored.columns is None:
             parts = _number_predictions(stored, table, id_column, score)
         else:
             parts = predictions.table_predictions(stored, table, table_format, id_column, score)
-        write_table(out, parts)
+        options.write_table(out, parts)
     click.echo(f"Predictions: {out}")
 
 

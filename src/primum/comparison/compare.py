@@ -17,18 +17,7 @@ import numpy as np
 
 from primum._files import write_file
 from primum._words import listed
-from primum.comparison.arguments import (
-    alerts_on_data,
-    as_list,
-    check_class_sizes,
-    check_independence,
-    check_rows,
-    drift_of,
-    read_plan,
-    read_problem,
-    read_transformer,
-    refuse_failed_baselines,
-)
+from primum.comparison import arguments
 from primum.comparison.charts import plot_comparison
 from primum.comparison.model import (
     MAX_LISTED,
@@ -652,9 +641,9 @@ def compare(
     'baseline'
     """
     start = time.monotonic()
-    baseline = as_list(baseline)
-    check_independence(independent_rows, group, groups)
-    problem = read_problem(
+    baseline = arguments.as_list(baseline)
+    arguments.check_independence(independent_rows, group, groups)
+    problem = arguments.read_problem(
         *(X, y, X_unlabeled, groups, target, independent_rows, chosen),
         *(id, group, exclude, missing),
     )
@@ -663,19 +652,19 @@ def compare(
         chosen = problem.chosen
         prepare = problem.transformer if isinstance(prepare, str) else prepare
     table = read_table(X, y, X_unlabeled, groups, chosen)
-    check_rows(table.X, prepare, baseline)
+    arguments.check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
-        check_class_sizes(table, baseline, methods)
-    prepare = read_transformer(prepare, table.X)
+        arguments.check_class_sizes(table, baseline, methods)
+    prepare = arguments.read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     seed = read_seed(random_state)
-    plan = read_plan(
+    plan = arguments.read_plan(
         ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
         *(baseline, methods, prepare, scoring),
         learns_from_labels=problem is None or prepare is not problem.transformer,
     )
     loss = read_scoring(scoring, table.labels.classes)
-    drift = drift_of(table, prepare, seed)
+    drift = arguments.drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     records = run_comparison(
         plan,
@@ -686,9 +675,9 @@ def compare(
         verbose=verbose,
         start=start,
     )
-    refuse_failed_baselines(records)
+    arguments.refuse_failed_baselines(records)
     records.left_out.extend([*left_out, *without_weights])
-    alerts = alerts_on_data(problem, table, independent_rows)
+    alerts = arguments.alerts_on_data(problem, table, independent_rows)
     return Comparison(
         *(records, loss, drift, equivalence, level, alerts, weights),
         *(problem, prepare, independent_rows),
