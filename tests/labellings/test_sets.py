@@ -75,6 +75,13 @@ def test_centre_is_inside_and_of_every_row(labels: LabelSet) -> None:
 
 
 @EACH_SET
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 10.0])
+def test_a_row_is_undecided_within_its_margin(labels: LabelSet, sigma: float) -> None:
+    p = draw(labels, 0)
+    assert (labels.undecided(p, sigma) == (sigma * labels.margins(p) <= 1.0)).all()
+
+
+@EACH_SET
 @pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e20])  # the last would hide the 1 of a label
 def test_a_decided_row_has_its_best_label(labels: LabelSet, sigma: float) -> None:
     p = draw(labels, 0)

@@ -111,8 +111,8 @@ def test_a_point_with_many_copies_that_stays_undecided(share, seed, in_memory, m
 
 def test_newton_goes_on_where_the_path_of_all_rows_ends_too_early(monkeypatch):
     monkeypatch.setattr("primum.solvers.scale.STAGES", 1)
-    monkeypatch.setattr("primum.solvers.scale.LARGEST_BAND", 0.0)
-    monkeypatch.setattr("primum.solvers.scale.FEW_ROWS", 0)
+    monkeypatch.setattr("primum.solvers.all_rows.LARGEST_BAND", 0.0)
+    monkeypatch.setattr("primum.solvers.all_rows.FEW_ROWS", 0)
     X, y, X_u = rows("plain")
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", False)

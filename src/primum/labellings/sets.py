@@ -38,6 +38,8 @@ from primum.rows import to_numpy
 IMPOSSIBLE = 1e300
 # A share below this is rounding of a projection to 0.
 NO_SHARE = 1e-14
+# Intervals shorter than this are points.
+NO_RANGE = 1e-150
 # Faces are encoded as integers, one bit per class.
 MOST_CLASSES = 62
 
@@ -92,6 +94,15 @@ class LabelSet(ABC):
     @abstractmethod
     def undecided(self, p: Any, sigma: float) -> Any:
         """Return the rows that ``project(centre - sigma p)`` does not decide, or only just."""
+
+    @abstractmethod
+    def margins(self, p: Floats) -> Floats:
+        """Return the largest ``1 / sigma`` at which ``undecided`` is False, of each row."""
+
+    def moved(self, p: Any, other: Any) -> Any:
+        """Return the rows whose best labels for two p differ."""
+        differ = self.best(p) != self.best(other)
+        return differ if differ.ndim == 1 else library_of(differ).any(differ, axis=1)
 
     @abstractmethod
     def on(self, face: Mask) -> "LabelSet":
@@ -199,6 +210,9 @@ class LabelInterval(LabelSet):
 
     def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
         return sigma * abs(p) <= 0.5 * (self.high - self.low)
+
+    def margins(self, p: Floats) -> Floats:  # noqa: D102
+        return np.asarray(np.abs(p) / np.maximum(0.5 * (self.high - self.low), NO_RANGE))
 
     def on(self, face: Mask) -> "LabelInterval":  # noqa: D102
         return self
@@ -310,6 +324,10 @@ class Simplex(LabelSet):
         # Not sigma times the difference, which would overflow for impossible classes.
         near = costs - minima <= 1.0 / sigma
         return xp.sum(xp.astype(near, xp.int8), axis=1, dtype=xp.int8) > 1
+
+    def margins(self, p: Floats) -> Floats:  # noqa: D102
+        least = np.partition(self._costs(p)[0], 1, axis=1)
+        return np.asarray(least[:, 1] - least[:, 0])
 
     def on(self, face: Mask) -> "Simplex":  # noqa: D102
         return Simplex.of_rows(face)

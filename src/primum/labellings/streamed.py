@@ -11,7 +11,7 @@ first entry of every z is ``c = n^(-1/2)``, n being the weight of all data, so t
 ``sum w z z'`` is ``c sum w z'``: the sum of the rows is known, too.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -22,10 +22,13 @@ from scipy import sparse
 from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
-from primum.labellings.labelling import HyperplaneLabels, Labelling, scores_of
+from primum.labellings.labelling import HyperplaneLabels, Labelling, nearest, scores_of
 from primum.labellings.problem import Columns, solved
 from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
+
+# Values of p that differ by less than this fraction of the largest are equal.
+SAME_P = 1e-11
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,48 @@ class BlockSweep:
             self.squares + other.squares,
             None if self.band is None or other.band is None else self.band + other.band,
         )
+
+
+@dataclass(frozen=True)
+class Close:
+    """Which rows a pass collects: those undecided at a sigma, and those that have changed sides.
+
+    Attributes
+    ----------
+    sigma : float
+        Rows that this sigma does not decide are close.
+    limit : int
+        If there are more rows, none are collected.
+    before : array or None
+        A dual point; rows on another side than there are collected, too.
+    tied : float
+        Rows that not even this sigma decides are not collected.
+    apart : array
+        Sorted values of p, of its first entry for several classes: rows with one of these values,
+        up to rounding, are not collected.
+    """
+
+    sigma: float
+    limit: int
+    before: Floats | None = None
+    tied: float = np.inf
+    apart: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def rows(self, labels: LabelSet, p: Any, p_before: Any | None) -> Any:
+        """Return the indices of the rows of a block to collect."""
+        close = labels.undecided(p, self.sigma)
+        if p_before is not None:
+            close = close | labels.moved(p, p_before)
+        if np.isfinite(self.tied):
+            close = close & ~labels.undecided(p, self.tied)
+        xp = library_of(p)
+        chosen = xp.nonzero(close)[0]
+        if not len(self.apart):
+            return chosen
+        first = to_numpy(xp.take(p if p.ndim == 1 else p[:, 0], chosen, axis=0))
+        off = np.abs(self.apart[nearest(self.apart, first)] - first)
+        kept = np.flatnonzero(off > SAME_P * max(float(np.abs(first).max(initial=0.0)), 1e-300))
+        return xp.take(chosen, xp.asarray(kept, device=getattr(p, "device", None)), axis=0)
 
 
 def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
@@ -367,6 +412,33 @@ class StreamedColumns(Columns):
             float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma),
             total.band and replace(total.band, sum=to_numpy(total.band.sum)),
         )
+
+    def look(self, labels: LabelSet, xi: Floats, sigma: float, close: Close) -> "Sweep":
+        """Compute the same without the Gram matrices, and collect rows: one pass."""
+        V = self.B.T @ xi
+        V_before = None if close.before is None else self.B.T @ close.before
+
+        def look_at(view: View) -> BlockSweep:
+            here, p = labels.at(view), scores_of(view, V)
+            q = here.project(here.centre - sigma * p)
+            p_before = None if V_before is None else scores_of(view, V_before)
+            chosen = close.rows(here, p, p_before)
+            rows, off = view.pick(chosen), q - here.centre
+            total = rows.sum(view.xp.take(q, chosen, axis=0))
+            return BlockSweep(
+                view.sum(q),
+                {},
+                view.xp.count_nonzero(keys_of(here.open(q))),
+                view.total(here.slack(p, q)),
+                view.product(off, off),
+                band_of(view.block.start + chosen, rows, total, close.limit),
+            )
+
+        total = self.design.add_up(look_at)
+        moment = to_numpy(total.moment)
+        inner = float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma)
+        slack, inside = float(total.slack), int(total.inside)
+        return Sweep(moment, self.B @ moment, {}, inside, slack, inner, total.band)
 
     def _moving(self, grams: dict[int, Any], skipped: int) -> dict[int, Floats]:
         """Return the Gram matrices of the rows that can move, the skipped one by subtraction."""

@@ -19,10 +19,11 @@ from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import LabelsInFrame
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Columns, LabelProblem, Solution
+from primum.solvers.all_rows import MeasureLabels
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
 from primum.solvers.newton import GAP_GOAL, solve_from, solve_newton
-from primum.solvers.scale import MeasureLabels, solve_scale
+from primum.solvers.scale import solve_scale
 
 SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "newton": solve_newton,

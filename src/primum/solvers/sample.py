@@ -56,8 +56,13 @@ MOST_DISTINCT = 2**22  # maximum number of elements of the distinct rows (32 MB)
 DIGITS = 12  # to which projections of identical rows agree
 
 
-def sample_columns(columns: StreamedColumns) -> tuple[FormedColumns, Index]:
-    """Return the columns of a sample of the rows, weighted to represent all, and its positions."""
+def sample_columns(
+    columns: StreamedColumns, *, matched: bool = True
+) -> tuple[FormedColumns, Index]:
+    """Return the columns of a sample of the rows, weighted to represent all, and its positions.
+
+    If ``matched`` is True, they are mapped such that they have the known sums of all rows.
+    """
     r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
@@ -66,7 +71,7 @@ def sample_columns(columns: StreamedColumns) -> tuple[FormedColumns, Index]:
     total = n if of_all is None else float(of_all.sum())
     weight = np.ones(size) if of_all is None else of_all[index]
     weight = weight * (total / max(float(weight.sum()), 1e-300))
-    if columns.known is not None and r > 0 and total > 0:
+    if matched and columns.known is not None and r > 0 and total > 0:
         M = _matched(M, weight, total, columns.known)
     return FormedColumns(M, weight), index
 
@@ -134,11 +139,17 @@ def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
 
 def merged(sample: FormedColumns) -> FormedColumns:
     """Return the distinct columns of a sample, with the weights of identical ones added up."""
+    first, which = copies_in(sample)
+    weight = np.ones(len(which)) if sample.weight is None else sample.weight
+    return FormedColumns(sample.matrix[:, first], _totals(which, weight))
+
+
+def copies_in(sample: FormedColumns) -> tuple[Index, Index]:
+    """Return the first of every group of identical columns, and the group of every column."""
     direction, scale = _direction(sample)
     keys = np.round(direction @ sample.matrix / scale, DIGITS)
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    weight = np.ones(len(keys)) if sample.weight is None else sample.weight
-    return FormedColumns(sample.matrix[:, first], _totals(which, weight))
+    return first, which
 
 
 def _direction(sample: FormedColumns) -> tuple[Floats, float]:

@@ -1,0 +1,200 @@
+"""All rows, in passes: what a solver for many rows does with them, and what it has found.
+
+A pass at a dual point Xi and a sigma (``AllRows.at``) gives psi, its gradient and Hessian and both
+bounds on the optimum, and collects the rows close to the hyperplane. Labels that may be the answer
+are measured in a pass of their own (``measured``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.problem import LabelProblem, centred, half_square
+from primum.labellings.streamed import Close, StreamedColumns, Sweep
+from primum.solvers.faces import n_contrasts
+
+# If a larger fraction of the rows stays undecided, the twin may be feasible.
+UNDECIDED_IF_FEASIBLE = 0.05
+# Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
+# several classes, the band is narrower.
+BAND, NARROWEST_BAND = 4.0, 2.0
+# At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
+# many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
+# dimension.
+LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
+
+
+@dataclass(frozen=True)
+class SweptPoint:
+    """A dual point, and the sweep over all rows that it belongs to.
+
+    The sweep collects the rows that are undecided at ``sigma / band``. ``from_band`` is True if xi
+    results from labels solved for in a band: it is then closer to the optimum than the path is.
+    """
+
+    xi: Floats
+    sigma: float
+    band: float
+    sweep: Sweep
+    from_band: bool = False
+
+
+# Called with (dual point, labels, the solver's value of the sum of the design rows times the
+# labels). Returns that sum, computed from the rows, and the sum of the slacks at the point.
+MeasureLabels = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float]]
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """The problem of all rows, and a sample of them that predicts what a step would do.
+
+    If ``rough`` is True, rows in single precision are multiplied as they are.
+    """
+
+    problem: LabelProblem
+    columns: StreamedColumns
+    sample: LabelProblem
+    measure_with: MeasureLabels | None = None
+    rough: bool = False
+
+    def at(
+        self,
+        xi: Floats,
+        sigma: float,
+        band: float,
+        inside: float,
+        from_band: bool = False,
+    ) -> SweptPoint:
+        """Return a point with its sweep, in one pass.
+
+        ``inside`` is the expected number of undecided rows: if it is large, the sweep is organised
+        differently, and no rows are collected.
+        """
+        close, n = (sigma / band, self.largest_band), self.columns.shape[1]
+        many = min(band * inside, n) > 2 * self.largest_band
+        mostly_inside = many and inside > 0.5 * n
+        sweep = self.columns.sweep(
+            self.problem.labels,
+            xi,
+            sigma,
+            mostly_inside,
+            None if many else close,
+            self.rough,
+        )
+        return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
+
+    def look(self, xi: Floats, sigma: float, close: Close) -> SweptPoint:
+        """Return a point with its sweep, which collects rows, in one pass."""
+        sweep = self.columns.look(self.problem.labels, xi, sigma, close)
+        return SweptPoint(xi, sigma, 1.0, replace(sweep, Mq=centred(sweep.Mq)))
+
+    def after(self, point: SweptPoint, step: Floats) -> SweptPoint:
+        """Return the point after a step at the same sigma, in one pass."""
+        return self.at(point.xi + step, point.sigma, point.band, point.sweep.inside)
+
+    def measure(self, xi: Floats, labels: HyperplaneLabels, moment: Floats) -> tuple[Floats, float]:
+        """Return the sum of the design rows times their labels, and the sum of their slacks."""
+        if self.measure_with is None:
+            return self.columns.measure(self.problem.labels, xi, labels)
+        return self.measure_with(xi, labels, moment)
+
+    def gap(self, point: SweptPoint) -> float:
+        """Return the difference between P of the labels of a sweep and D."""
+        problem, residual = self.problem, point.sweep.Mq - self.problem.target
+        gap = path_gap(point.sweep, problem.gradient(point.xi, residual))
+        return gap + problem.prior_gap(residual, problem.multipliers(point.xi))
+
+    def near_zero(self, point: SweptPoint) -> bool:
+        """Return whether the optimum seems to be 0, so that the twin is feasible.
+
+        Rows stay undecided, and the objective is smaller than its gap: the more rows there are, the
+        less it needs to be smaller.
+        """
+        share = point.sweep.inside / self.columns.shape[1]
+        objective = half_square(point.xi)
+        return share > UNDECIDED_IF_FEASIBLE and objective <= share * self.gap(point)
+
+    @property
+    def largest_band(self) -> int:
+        """The largest number of rows whose labels are solved for in memory."""
+        r, n = self.columns.shape
+        numbers = self.columns.design.rows.collectable
+        at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
+        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
+
+    def band(self, inside: float) -> float:
+        """Return the width of a band, given the expected number of undecided rows."""
+        if n_contrasts(self.problem.labels) > 1:  # more rows would cost more than a pass
+            return NARROWEST_BAND
+        return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
+
+    def stays(self, point: SweptPoint, step: Floats) -> bool:
+        """Return whether no row of the sample outside the band changes sides after a step."""
+        labels, columns = self.sample.labels, self.sample.columns
+        p = columns.project(point.xi)
+        moved = labels.moved(p, p + columns.project(step))
+        return not bool((moved & ~labels.undecided(p, point.sigma / point.band)).any())
+
+
+def path_gap(sweep: Sweep, g: Floats) -> float:
+    """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
+    return sweep.slack + half_square(g)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best labelling so far, its proven gap and the dual point that proves it.
+
+    ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
+    of a prior, and ``feasible`` is whether its bounds are met. ``moment`` is the sum of the design
+    rows times their labels, if known.
+    """
+
+    gap: float
+    xi: Floats
+    labels: HyperplaneLabels | None = None
+    lost: bool = False
+    nu: Floats = field(default_factory=lambda: np.zeros(0))
+    feasible: bool = True
+    moment: Floats | None = None
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What is smaller for a better labelling."""
+        return not self.feasible, self.gap
+
+    def suffices(self, goal: float) -> bool:
+        """Return whether the gap is within the goal, and the bounds of a prior are met."""
+        return self.feasible and self.gap <= goal
+
+
+def labels_on_path(rows: AllRows, point: SweptPoint, goal: float) -> Best:
+    """Return the labels of a point of the path, with their gap."""
+    problem, xi, sweep = rows.problem, point.xi, point.sweep
+    best = Best(
+        rows.gap(point),
+        xi,
+        HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
+        nu=problem.multipliers(xi),
+        feasible=problem.meets_prior(sweep.Mq - problem.target),
+        moment=sweep.moment,
+    )
+    if not rows.rough:
+        return best
+    at_goal = best.gap <= goal and not sweep.can_be_solved
+    return measured(rows, best) if at_goal else replace(best, gap=np.inf)
+
+
+def measured(rows: AllRows, best: Best) -> Best:
+    """Return a labelling with its sum and its gap, in double precision: one pass."""
+    problem, nu = rows.problem, best.nu
+    assert best.labels is not None
+    assert best.moment is not None
+    moment, slack = rows.measure(best.xi, best.labels, best.moment)
+    residual = centred(rows.columns.B @ moment - problem.target)
+    off = problem.dual_point(residual, nu) - best.xi
+    gap = slack + half_square(off) + problem.prior_gap(residual, nu)
+    return replace(best, gap=gap, moment=moment)

@@ -1,0 +1,219 @@
+"""Few rows in memory that stand for all rows: a model of the problem, corrected by every pass.
+
+Newton's method takes many passes where rows change sides in bulk: thousands of rows of a tight
+cluster have nearly the same p, and a quadratic model of psi ends where the first of them is
+decided. A model made of rows knows about clusters. It has columns N, which are the columns of a
+sample of the rows, weighted to represent all of them, and of rows that are known exactly:
+
+    M Q  ~  N R + c,        c = M q(Xi) - N r(Xi),
+
+where q(Xi) = project(centre - sigma p) and r(Xi) are the labels of all rows and of those of the
+model at the last dual point Xi, so that there the model is exact. It is a label problem in memory,
+whose solution is the next dual point, and a pass gives the next c. The error of the model is due to
+the rows that change sides between two points and are not among the exact ones, and the pass
+collects these, and those close to the hyperplane. So the exact rows end up being all rows whose
+labels are still to be determined; then the labels of the model are optimal for all rows.
+
+If a great many rows are tied, because they are copies of each other, they cannot be collected. The
+next dual point is then that of the model's path at a finite sigma, where the labels of tied rows
+are a function of their p.
+
+The sample is not mapped to match the moments of all rows (``sample.py``): that would move clusters
+by many times their width.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from primum._typing import Floats, Index, Mask
+from primum.labellings.problem import FormedColumns, LabelProblem, centred, total_of
+from primum.labellings.sets import keys_of
+from primum.labellings.streamed import Close
+from primum.rows import joined_weights
+from primum.solvers.all_rows import AllRows, Best, SweptPoint, labels_on_path
+from primum.solvers.faces import n_contrasts
+from primum.solvers.newton import (
+    GROWTH,
+    STEPS_PER_SIGMA,
+    DualPoint,
+    OnPath,
+    Stage,
+    follow_path,
+    minimise_psi,
+    predict,
+)
+from primum.solvers.sample import copies_in
+
+ROUNDS = 12  # models, at most: a pass each, or two
+# A pass collects about as many rows close to the hyperplane as this.
+CLOSE_ROWS = 2**12
+# A row of which the sample has at least this many copies is never collected.
+MANY_COPIES = 16
+# At most this many rows are exact (or per dimension and contrast, if that is more): those closest
+# to the hyperplane.
+EXACT_ROWS, EXACT_PER_COLUMN = 2**14, 8
+# The path of a model is entered at this fraction of the last sigma, or earlier.
+BACK = 1 / GROWTH**2
+# Values of sigma after the optimum of a model is known, at most.
+MAX_SIGMAS = 20
+# On the path, rows that are not decided may cost this fraction of the goal.
+SHARE_OF_GOAL = 1e-2
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows in memory: columns of M with weights, the positions of these rows, numbers of copies.
+
+    Copies in a sample are merged into one row at the position of the first.
+    """
+
+    columns: FormedColumns
+    positions: Index
+    copies: Index
+
+    @classmethod
+    def of(cls, columns: FormedColumns, positions: Index) -> Self:
+        """Return rows without copies."""
+        return cls(columns, positions, np.ones(len(positions), dtype=np.intp))
+
+    @property
+    def many(self) -> Mask:
+        """Which rows have so many copies that these cannot be collected."""
+        return self.copies >= MANY_COPIES
+
+    def merged(self) -> "ModelRows":
+        """Return the rows with those that have many copies merged."""
+        weight = np.ones(len(self.copies)) if self.columns.weight is None else self.columns.weight
+        first, which = copies_in(self.columns)
+        copies = np.bincount(which)
+        merge = copies[which] >= MANY_COPIES
+        kept = np.union1d(np.flatnonzero(~merge), first)
+        totals = np.where(merge, np.bincount(which, weight)[which], weight)
+        columns = FormedColumns(self.columns.matrix[:, kept], totals[kept])
+        return ModelRows(columns, self.positions[kept], np.where(merge, copies[which], 1)[kept])
+
+    def take(self, chosen: Index) -> "ModelRows":
+        """Return some of the rows."""
+        weight = self.columns.weight
+        few = FormedColumns(
+            self.columns.matrix[:, chosen], None if weight is None else weight[chosen]
+        )
+        return ModelRows(few, self.positions[chosen], self.copies[chosen])
+
+    def without(self, positions: Index) -> "ModelRows":
+        """Return the rows that are not at some positions."""
+        return self.take(np.flatnonzero(~np.isin(self.positions, positions)))
+
+    def joined(self, others: "ModelRows") -> "ModelRows":
+        """Return these rows and others after them."""
+        matrix = np.hstack([self.columns.matrix, others.columns.matrix])
+        parts = [(len(part.positions), part.columns.weight) for part in (self, others)]
+        return ModelRows(
+            FormedColumns(matrix, joined_weights(parts)),
+            np.concatenate([self.positions, others.positions]),
+            np.concatenate([self.copies, others.copies]),
+        )
+
+
+def model_at(
+    point: SweptPoint, problem: LabelProblem, exact: ModelRows, sample: ModelRows
+) -> LabelProblem:
+    """Return the problem of the model that is exact at a point of which there is a sweep."""
+    rows = exact.joined(sample.without(exact.positions))
+    labels = problem.labels.take(rows.positions)
+    q = labels.project(labels.centre - point.sigma * rows.columns.project(point.xi))
+    fixed = point.sweep.Mq - centred(rows.columns.accumulate(q))
+    return replace(
+        problem,
+        columns=rows.columns,
+        labels=labels,
+        target=problem.target - fixed,
+        prior=None if problem.prior is None else problem.prior.without(fixed),
+    )
+
+
+def follow_model(
+    rows: AllRows, sample: ModelRows, start: Stage, tol: float, max_iter: int
+) -> tuple[Best, int]:
+    """Return (the best labelling found with models of all rows, iterations): a pass for each."""
+    goal, iterations = rows.problem.gap_within(tol), start.iterations
+    best, exact = Best(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
+    xi, sigma, close = start.xi, start.sigma, Close(start.sigma / 2.0, rows.largest_band)
+    for _ in range(ROUNDS):
+        point = rows.look(xi, sigma, replace(close, apart=_values(sample, xi)))
+        best = min((best, labels_on_path(rows, point, goal)), key=lambda found: found.order)
+        if best.suffices(goal) or iterations >= max_iter:
+            break
+        exact = _with_collected(rows, exact, point)
+        model = model_at(point, rows.problem, exact, sample)
+        enter = min(close.sigma, BACK * sigma), xi
+        found, steps = _solve(model, enter, tol, max_iter - iterations)
+        iterations += steps
+        tied = found.sigma if point.sweep.inside > 0.5 * close.limit else np.inf
+        close = replace(close, sigma=_close_sigma(rows, model, found), before=xi, tied=tied)
+        xi, sigma = found.point.xi, found.sigma
+    return best, iterations
+
+
+def _values(sample: ModelRows, xi: Floats) -> Floats:
+    """Return the sorted p, of the first class, of points with many copies."""
+    p = sample.take(np.flatnonzero(sample.many)).columns.project(xi)
+    return np.sort(p if p.ndim == 1 else p[:, 0])
+
+
+def _with_collected(rows: AllRows, exact: ModelRows, point: SweptPoint) -> ModelRows:
+    """Return the exact rows and those that a sweep has collected, but not too many."""
+    band, labels = point.sweep.band, rows.problem.labels
+    if band is None or not band.pieces:
+        return exact
+    collected = ModelRows.of(FormedColumns(*band.columns(rows.columns.B)), band.positions)
+    exact = collected.joined(exact.without(collected.positions))
+    r = rows.columns.shape[0]
+    most = max(EXACT_ROWS, EXACT_PER_COLUMN * r * n_contrasts(labels))
+    if len(exact.positions) <= most:
+        return exact
+    margins = labels.take(exact.positions).margins(exact.columns.project(point.xi))
+    return exact.take(np.argpartition(margins, most)[:most])
+
+
+def _solve(
+    problem: LabelProblem, start: tuple[float, Floats], tol: float, max_iter: int
+) -> tuple[OnPath, int]:
+    """Return (a point of the path of a model where labels cost next to nothing, steps).
+
+    The path is entered at ``start``, (sigma, Xi).
+    """
+    columns, labels, previous = problem.columns, problem.labels, None
+    enough = SHARE_OF_GOAL * problem.gap_within(tol)
+
+    def cost_of(found: OnPath) -> float:
+        return total_of(labels.slack(found.point.p, found.q), columns.weight)
+
+    for stage in follow_path(problem, tol, max_iter, start):
+        point, steps = DualPoint(stage.xi, columns.project(stage.xi)), stage.iterations
+        found = OnPath(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
+        if stage.sigma > 0 and cost_of(found) <= enough:
+            return found, steps
+    # The optimum is known before the path is as close to it.
+    for _ in range(MAX_SIGMAS):
+        sigma = max(found.sigma * GROWTH, start[0])
+        point = predict(problem, sigma, found, previous) if found.sigma > 0 else found.point
+        point, q, _, more = minimise_psi(problem, sigma, point, STEPS_PER_SIGMA)
+        found, previous, steps = OnPath(sigma, point, q), found, steps + more
+        if cost_of(found) <= enough:
+            break
+    return found, steps
+
+
+def _close_sigma(rows: AllRows, model: LabelProblem, found: OnPath) -> float:
+    """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
+    labels, weight = model.labels, model.columns.weight
+    decided = keys_of(labels.open(found.q)) == 0
+    margins = labels.margins(found.point.p)[decided]
+    order = np.argsort(margins)
+    count = np.cumsum((np.ones(len(found.q)) if weight is None else weight)[decided][order])
+    some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * rows.largest_band)))
+    width = margins[order[min(some, len(order) - 1)]] if len(order) else 0.0
+    return float(1.0 / max(width, 1e-300))
