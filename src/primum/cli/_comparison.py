@@ -20,6 +20,7 @@ from primum._words import WIDTH, counted, listed, wrapped
 from primum.cli._options import check_length, check_out, refuse_inputs
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
+from primum.comparison.decision import decision_in_words
 from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.words import BASELINE, SAFE, MethodResult, with_article
@@ -39,6 +40,7 @@ def screen_text(result: Comparison) -> str:
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     shares = "" if result.shares is None else wrapped(str(result.shares))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
+    texts.append(wrapped(decision_in_words(result, result.decision)))
     texts.append(shares)
     names = names_in_words(result, " ".join(str(result.headline).split()))
     captions = "\n".join([_caption(result), names])

@@ -31,7 +31,7 @@ from primum.tables.spreadsheets import write_spreadsheet
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 CONFIDENCE = "confidence"
 # What messages name by Python's arguments; the options that pass them, where their names differ.
-ARGUMENTS = ("scoring", "methods", "time_budget", "missing")
+ARGUMENTS = ("scoring", "positive", "methods", "time_budget", "missing")
 OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
 OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
@@ -152,6 +152,31 @@ class ClassShare(click.ParamType):
                 ctx,
             )
         return name, (low, high[0]) if high and high[0] != low else low
+
+
+class ErrorCost(click.ParamType):
+    """The cost of predicting a class where another one is true."""
+
+    name = "true:predicted=cost"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the pair of classes and the cost; names of classes may contain "="."""
+        if isinstance(value, tuple):
+            return value
+        pair, _, number = value.rpartition("=")
+        true, _, predicted = pair.partition(":")
+        try:
+            cost = float(number)
+        except ValueError:
+            cost = math.nan
+        if not (true.strip() and predicted.strip()) or math.isnan(cost):
+            self.fail(
+                f"{value!r} is not the cost of an error: write the true class, the predicted one "
+                "and the cost, for example yes:no=5.",
+                param,
+                ctx,
+            )
+        return (true.strip(), predicted.strip()), cost
 
 
 def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:

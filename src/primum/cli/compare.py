@@ -105,6 +105,14 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
     context.exit()
 
 
+def _one_cost(_context: Any, _parameter: Any, parts: Sequence[Any]) -> dict[Any, float] | None:
+    """Return the costs as one mapping; None if there are none."""
+    pairs = [pair for pair, _ in parts]
+    if twice := [pair for pair in pairs if pairs.count(pair) > 1]:
+        raise click.BadParameter(f"the cost of {':'.join(twice[0])} is given twice.")
+    return dict(parts) or None
+
+
 TABLE_OPTIONS = options.with_options(
     click.option(
         "--target", required=True, help="Column with the classes; empty where they are unknown."
@@ -127,8 +135,22 @@ RUN_OPTIONS = options.with_options(
     click.option(
         "--scoring",
         default="accuracy",
-        help="How predictions are judged: accuracy, balanced_accuracy, neg_brier_score, "
-        "neg_log_loss, or another scorer of scikit-learn.",
+        help="How predictions are judged: accuracy, balanced_accuracy, f1, average_precision, "
+        "recall_at_precision=0.9, neg_brier_score, neg_log_loss, or another scorer of "
+        "scikit-learn. The model predicts what is best for it.",
+    ),
+    click.option(
+        "--positive",
+        help="Class, of two, that is looked for: f1, average_precision and recall_at_precision are "
+        "about it.",
+    ),
+    click.option(
+        "--cost",
+        multiple=True,
+        type=options.ErrorCost(),
+        callback=_one_cost,
+        help="Cost of an error as TRUE:PREDICTED=COST, for example yes:no=5; repeat it for further "
+        "errors, any other costs 1. The model predicts the class of least expected cost.",
     ),
     click.option(
         "--shift",

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum._words import listed
 from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable, last_step
 from primum.comparison.records import Records
+from primum.comparison.ruled import LEAST_FOLDS, baseline_with_rule, with_rules
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
+from primum.judging.objectives import Objective
 from primum.judging.words import Alert
 from primum.methods import (
     ICLSClassifierCV,
@@ -155,20 +158,22 @@ def read_plan(
         The arguments of ``compare``.
     prepare : transformer or None
         Put before every classifier.
-    scoring : str or callable
-        By which methods that judge themselves do so.
+    scoring : str, callable or Objective
+        By which methods that judge themselves do so. An objective gives the others decision rules.
     learns_from_labels : bool
         Whether the transformer may learn from labels: then no method may judge itself, because it
         would see the labels of held-out rows.
     """
-    n_classes = len(empty.table.labels.classes)
-    parts = given_or_default(baseline, "baseline", lambda: default_baselines(inner_folds(empty)))
+    n_classes, ruled = len(empty.table.labels.classes), has_rules(scoring)
+    parts = given_or_default(
+        baseline, "baseline", lambda: default_baselines(inner_folds(empty, within=ruled))
+    )
     baselines = read_entries(parts, "baseline", uses_unlabeled=False)
     of_stack = stack_baseline(baselines)
     rivals = given_or_default(
         methods,
         "methods",
-        lambda: default_methods(inner_folds(empty), n_classes, scoring, of_stack),
+        lambda: default_methods(inner_folds(empty, within=ruled), n_classes, scoring, of_stack),
     )
     plan = replace(
         empty,
@@ -176,6 +181,13 @@ def read_plan(
         methods=_prepared(prepare, read_entries(rivals, "methods")),
     )
     _check_names(plan)
+    if ruled:
+        n_folds = max(min(_fewest_to_tune(plan), MAX_INNER_FOLDS), LEAST_FOLDS)
+        plan = replace(
+            plan,
+            baselines=baseline_with_rule(plan.baselines, scoring, n_folds),
+            methods=with_rules(plan.methods, scoring, n_folds),
+        )
     if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
         plan = replace(plan, nested=True)
     return plan.judged_by(scoring)
@@ -209,11 +221,17 @@ def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True)
     return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
 
 
-def inner_folds(plan: ComparisonPlan) -> int:
+def has_rules(scoring: Any) -> bool:
+    """Return whether classifiers are to have decision rules."""
+    return isinstance(scoring, Objective) and scoring.has_rule
+
+
+def inner_folds(plan: ComparisonPlan, *, within: bool = False) -> int:
     """Return the number of folds in which the default classifiers are tuned.
 
     A training set of a further repeat in which some class has a single row is not counted: nothing
-    can be tuned in it, and its repeat is no part of the result.
+    can be tuned in it, and its repeat is no part of the result. ``within`` asks for tuning within
+    the folds in which decision rules are chosen, as far as a class has enough rows for that.
     """
     counts = plan.class_counts(0)
     if counts.min() < 2:
@@ -223,9 +241,17 @@ def inner_folds(plan: ComparisonPlan) -> int:
             "can be tuned: label more rows of it (three are the least), or empty its labels, so "
             "that its rows count as unlabelled."
         )
+    least = _fewest_to_tune(plan)
+    n_folds = min(least, MAX_INNER_FOLDS)
+    left = least - ceil(least / n_folds)
+    return min(left, n_folds) if within and left >= LEAST_FOLDS else n_folds
+
+
+def _fewest_to_tune(plan: ComparisonPlan) -> int:
+    """Return the fewest rows of a class in a training set that has two of every class."""
     least = [plan.class_counts(repeat).min(axis=1) for repeat in range(plan.repeats)]
     tunable = [number for number in np.concatenate(least).tolist() if number >= 2]
-    return min(*tunable, MAX_INNER_FOLDS)
+    return min(tunable, default=1)
 
 
 def default_baselines(inner: int) -> list[tuple[str, Any]]:

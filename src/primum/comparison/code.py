@@ -9,10 +9,13 @@ from sklearn.preprocessing import StandardScaler
 from primum.comparison.arguments import (
     default_baselines,
     default_methods,
+    has_rules,
     inner_folds,
     stack_baseline,
 )
 from primum.comparison.plan import last_step
+from primum.comparison.ruled import as_given
+from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.alone import CandidateClassifier
 from primum.tables.labels import MARKS_CHOSEN
@@ -83,9 +86,8 @@ def _roles(problem: "TableProblem | None") -> Iterator[str]:
 
 def _settings(result: "Comparison") -> Iterator[str]:
     """Yield the arguments that differ from the default, and always the seed."""
-    plan, loss = result.plan, result.loss
-    if loss.scoring != "accuracy":
-        yield f"scoring={_written(loss.scoring)}"
+    plan = result.plan
+    yield from _objective(result)
     if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
     # Repeats may depend on the size of the data by default, so they are always stated.
@@ -102,6 +104,24 @@ def _settings(result: "Comparison") -> Iterator[str]:
     yield f"random_state={plan.seed}"
 
 
+def _objective(result: "Comparison") -> Iterator[str]:
+    """Yield what predictions are judged by: costs, or a scoring and the class that it is about."""
+    loss, objective = result.loss, result.loss.objective
+    names = result.plan.table.labels.classes.tolist()
+    if objective is not None and objective.cost is not None:
+        costs = {
+            (names[i], names[j]): cost
+            for i, row in enumerate(objective.cost)
+            for j, cost in enumerate(row)
+            if i != j
+        }
+        yield f"cost={costs!r}"
+    elif loss.scoring != "accuracy":
+        yield f"scoring={_written(loss.scoring)}"
+    if objective is not None and objective.positive is not None:
+        yield f"positive={names[objective.positive]!r}"
+
+
 def _written(value: Any) -> str:
     return getattr(value, "__name__", None) or repr(value)
 
@@ -109,8 +129,9 @@ def _written(value: Any) -> str:
 def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
+    given = as_given(plan.methods), as_given(plan.baselines)
     for name, entries, default in zip(
-        ("methods", "baseline"), (plan.methods, plan.baselines), _defaults(result), strict=True
+        ("methods", "baseline"), given, _defaults(result), strict=True
     ):
         usual = [(other, repr(estimator)) for other, estimator, *_ in default]
         if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:
@@ -126,10 +147,12 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
 def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the methods and baselines that ``primum.compare`` has by default for these data."""
     try:
-        inner, n_classes = inner_folds(result.plan), len(result.plan.table.labels.classes)
-        methods = default_methods(
-            *(inner, n_classes, result.loss.scoring), stack_baseline(result.plan.baselines)
-        )
+        scoring = result.loss.objective or result.loss.scoring
+        inner = inner_folds(result.plan, within=has_rules(scoring))
+        scoring = "accuracy" if isinstance(scoring, Objective) else scoring
+        n_classes = len(result.plan.table.labels.classes)
+        baseline = stack_baseline(as_given(result.plan.baselines))
+        methods = default_methods(inner, n_classes, scoring, baseline)
         return methods, default_baselines(inner)
     except ValueError:  # with so few labels of a class there are none
         return [], []

@@ -19,6 +19,7 @@ from primum._files import write_file
 from primum._words import listed
 from primum.comparison import arguments
 from primum.comparison.charts import plot_comparison
+from primum.comparison.decision import Decision, decision_of
 from primum.comparison.model import (
     MAX_LISTED,
     Changes,
@@ -54,8 +55,9 @@ from primum.comparison.words import (
     compose_headline,
 )
 from primum.comparison.workers import read_seed
-from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
+from primum.judging.difference import LEVEL
 from primum.judging.losses import read_scoring
+from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
 
@@ -109,6 +111,10 @@ class Comparison(ComparisonResult):
         What is not part of the result, and why.
     columns : list of Column
         What was done to each column of a table; empty for arrays.
+    decision : Decision or None
+        With costs, or a scoring of one of two classes: the threshold of the recommended model, its
+        interval from resamples of the labelled rows, and precision and recall against the
+        threshold. None otherwise.
     changed : Changes or None
         The unlabelled rows for which the recommended method and the baseline predict different
         classes; if the baseline is recommended, the most promising method is compared with it. None
@@ -251,6 +257,14 @@ class Comparison(ComparisonResult):
             return None
         return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)
 
+    @cached_property
+    def decision(self) -> Decision | None:
+        """The threshold of the recommended model, with precision and recall against it."""
+        objective = self.loss.objective
+        if objective is None or objective.positive is None:
+            return None
+        return decision_of(self, last_step(self._model(self.recommended)))
+
     @property
     def settlement(self) -> Settlement | None:
         """What labels of some unlabelled rows can settle, and those given so far."""
@@ -368,6 +382,7 @@ class Comparison(ComparisonResult):
             "model_card": None if card is None else card.to_dict(),
             "target": None if self.problem is None else self.problem.target,
             "columns": [column.to_dict() for column in self.columns],
+            "decision": None if self.decision is None else self.decision.to_dict(),
             "changed": None if changed is None else changed.to_dict(),
             "settlement": None if settled is None else settled.to_dict(),
             "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED]],
@@ -457,6 +472,8 @@ def compare(
     baseline: Any = "default",
     prepare: Any = "scale",
     scoring: Any = "accuracy",
+    cost: Any = None,
+    positive: Any = None,
     cv: Any = None,
     n_repeats: int = 3,
     groups: Any = None,
@@ -465,7 +482,7 @@ def compare(
     independent_rows: bool = False,
     curves: bool = True,
     nested: bool = False,
-    equivalence: float = PRACTICAL_EQUIVALENCE,
+    equivalence: float | None = None,
     level: float = LEVEL,
     random_state: Any = 0,
     n_jobs: int = 1,
@@ -524,7 +541,18 @@ def compare(
     scoring : str or callable, default="accuracy"
         How predictions are judged: "accuracy" (the error, in points), "balanced_accuracy",
         "neg_brier_score", "neg_log_loss", any other scorer of scikit-learn, or a callable
-        ``scorer(estimator, X, y)``, of which higher is better and which does not look at X.
+        ``scorer(estimator, X, y)``, of which higher is better and which does not look at X. The
+        models follow "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another
+        precision): each predicts by a decision rule that is chosen for it within the training set.
+        "average_precision" needs no rule.
+    cost : dict, DataFrame or array-like, default=None
+        What errors cost, instead of ``scoring``: ``{(true class, predicted class): cost}``, in
+        which any other error costs 1, a DataFrame with true classes as index and predicted ones as
+        columns, or a matrix in the order of the classes. Every model then predicts the class of
+        least expected cost, and the verdict is on the cost per row.
+    positive : object, default=None
+        The class, of two, that is looked for: "f1", "average_precision" and "recall_at_precision"
+        are about it, and so are precision and recall in the report.
     cv : int, splitter or iterable, default=None
         How the labelled rows are split: a number of stratified folds, which keep groups together,
         a scikit-learn splitter (for rows ordered in time), or pairs of indices of rows of X. None
@@ -559,8 +587,9 @@ def compare(
         once and judged by its cross-fitted scores, which is many times faster; its loss is then
         the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
         learns from labels implies True.
-    equivalence : float, default=0.01
-        Differences up to this size make no practical difference: one point of error.
+    equivalence : float, default=None
+        Differences up to this size make no practical difference. None means 0.01, one point of
+        error, and of costs 5% of the baseline's cost per row.
     level : float, default=0.95
         The probability that an answer needs; it is adjusted for the number of methods.
     random_state : int, RandomState instance or None, default=0
@@ -656,14 +685,19 @@ def compare(
     if cv is None and groups is None:
         arguments.check_class_sizes(table, baseline, methods)
     prepare = arguments.read_transformer(prepare, table.X)
-    check_numbers(n_repeats, equivalence, level, time_budget)
+    check_numbers(n_repeats, equivalence or 0.0, level, time_budget)
+    objective = read_objective(scoring, table.labels.classes, cost, positive)
+    judged = scoring if objective is None else objective
     seed = read_seed(random_state)
     plan = arguments.read_plan(
         ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
-        *(baseline, methods, prepare, scoring),
+        *(baseline, methods, prepare, judged),
         learns_from_labels=problem is None or prepare is not problem.transformer,
     )
-    loss = read_scoring(scoring, table.labels.classes)
+    loss = read_scoring(judged, table.labels.classes)
+    if objective is None and positive is not None:  # only the report is about it
+        code = positive_code(positive, table.labels.classes)
+        loss = replace(loss, objective=Objective(ACCURACY, positive=code))
     drift = arguments.drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     records = run_comparison(
@@ -678,7 +712,8 @@ def compare(
     arguments.refuse_failed_baselines(records)
     records.left_out.extend([*left_out, *without_weights])
     alerts = arguments.alerts_on_data(problem, table, independent_rows)
+    edge = records.equivalence(loss) if equivalence is None else equivalence
     return Comparison(
-        *(records, loss, drift, equivalence, level, alerts, weights),
+        *(records, loss, drift, edge, level, alerts, weights),
         *(problem, prepare, independent_rows),
     )

@@ -31,6 +31,7 @@ from primum.comparison.records import HeldOutPredictions
 from primum.comparison.run import fit_entry, fit_whole, takes_names
 from primum.comparison.words import BASELINE, show_loss
 from primum.comparison.workers import seeded
+from primum.judging.held_out import dearest
 from primum.judging.loss_interval import (
     around,
     design_effect,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 LEAST_RECALL = 0.05
 # From here on, scores rank the rows well enough that another threshold is worth trying.
 USEFUL_RANKING = 0.6
+# What moves the threshold of a model that finds too few rows of a class.
+SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model moves its threshold"
 # By which a model that ignores a rare class is not good.
 OTHER_SCORINGS = ("balanced_accuracy", "roc_auc")
 
@@ -118,6 +121,8 @@ class ModelCard:
         Number of unlabelled rows that were assigned to classes: all, a random sample, or none.
     weighted : bool
         Whether held-out rows count by their weights, those of a shift.
+    decides : bool
+        Whether it predicts by a decision rule that was chosen for what it is judged by.
     """
 
     name: str
@@ -133,6 +138,7 @@ class ModelCard:
     roc_auc: float | None = None
     n_assigned: int = 0
     weighted: bool = False
+    decides: bool = False
 
     @property
     def gain(self) -> float | None:
@@ -202,8 +208,7 @@ def _why_guessing(card: ModelCard) -> str:
         return "Either the columns say little about the class, or more labels are needed."
     return (
         f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f}): hardly any is more "
-        "likely of the rarer class than not, so move the threshold, or compare by the scoring "
-        "roc_auc."
+        f"likely of the rarer class than not, so {SAY_COSTS}, or compare by the scoring roc_auc."
     )
 
 
@@ -228,6 +233,11 @@ def _with_counts(classes: Sequence[ClassFigures]) -> str:
 
 def _advice(card: ModelCard) -> str:
     """Return what to do about classes that are not found."""
+    if card.decides:
+        return (
+            "That is best for what it is judged by, as far as these labels show: if rows of it are "
+            "to be found, raise the cost of missing them, or label more."
+        )
     one = len(card.neglected) == 1
     which, matter = ("that class", "matters") if one else ("those classes", "matter")
     scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
@@ -237,8 +247,7 @@ def _advice(card: ModelCard) -> str:
         return f"If {which} {matter}, {advice}."
     return (
         "Its scores still tell the classes apart (area under the ROC curve "
-        f"{card.roc_auc:.2f}): if {which} {matter}, move the threshold, for example with "
-        f"TunedThresholdClassifierCV of scikit-learn, {advice}."
+        f"{card.roc_auc:.2f}): if {which} {matter}, {SAY_COSTS}, {advice}."
     )
 
 
@@ -282,6 +291,7 @@ def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
         confusion=tuple(map(tuple, confusion.tolist())),
         roc_auc=_roc_auc(own),
         weighted=weight is not None,
+        decides=result.loss.objective is not None and result.loss.objective.has_rule,
     )
 
 
@@ -299,11 +309,15 @@ def guessing_loss(
 ) -> float | None:
     """Return the loss of the most frequent class for every row, or None if it is undefined.
 
-    Its scores are the shares of the classes, by the weights of the rows.
+    Its scores are the shares of the classes, by the weights of the rows. If errors have costs, it
+    is the cheapest class.
     """
     totals = np.bincount(codes, weight, n_classes)
     shares = totals / totals.sum()
-    predicted = np.full(len(codes), shares.argmax())
+    guess = shares.argmax()
+    if loss.objective is not None and loss.objective.cost is not None:
+        guess = (shares @ np.array(loss.objective.cost)).argmin()
+    predicted = np.full(len(codes), guess)
     guessed = Predictions(codes, predicted, np.tile(shares, (len(codes), 1)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a precision of 0 / 0 is 0 here
@@ -342,7 +356,7 @@ def _interval(
         return rate_interval(loss, n_counted(wrong, strata, groups, share), tails)
     n_rows = share * len(rows) / design_effect(losses - losses.mean(), groups)
     n_units = len(rows) if groups is None else len(np.unique(groups))
-    low, high = mean_interval(loss, losses, n_rows, tails, n_units)
+    low, high = mean_interval(loss, losses, n_rows, tails, n_units, dearest(result.loss))
     return max(low, 0.0), high
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from primum._words import counted
 from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
+from primum.comparison.decision import decision_part
 from primum.comparison.model import Changes, ModelCard, loss_in_words
 from primum.comparison.plan import last_step
 from primum.comparison.settled import HEADING, settlement_part
@@ -120,6 +121,7 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
         ("The answer", _lead(result)),
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
         ("The model you deploy", _model(result.model_card)),
+        ("What it predicts when", decision_part(result, result.decision)),
         ("The data", _data(result)),
         ("Classes among the unlabelled rows", _shares(result)),
         ("The methods", _methods(result)),

@@ -19,9 +19,15 @@ from primum._typing import Floats, Index
 from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
-from primum.judging.difference import Difference, Disagreement
+from primum.judging.difference import (
+    EQUIVALENT_COST,
+    PRACTICAL_EQUIVALENCE,
+    Difference,
+    Disagreement,
+)
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Predictions, joined
+from primum.judging.objectives import COST
 from primum.reading.folds import Fold
 
 
@@ -300,6 +306,16 @@ class Records:
             chosen=None if table.chosen is None else table.chosen[labels.labeled],
         )
 
+    def equivalence(self, loss: Loss) -> float:
+        """Return the difference that counts as none, if nobody says: a point, or a share of costs.
+
+        The share is rounded to two digits.
+        """
+        if loss.scoring != COST:
+            return PRACTICAL_EQUIVALENCE
+        judge = self.judge(self.folds, PRACTICAL_EQUIVALENCE)
+        return float(f"{EQUIVALENT_COST * judge.size(joined(self.baselines), loss):.2g}")
+
     @property
     def baselines(self) -> list[Predictions]:
         """The baseline in the splits that are part of the result."""
@@ -371,6 +387,10 @@ class Records:
             Share of the unlabelled rows ``plan.probe``, mean over splits.
         """
         parts = [self.every(entry.name) for entry in self.plan.baselines]
+        if len(parts) == 1:
+            pairs = zip(parts[0], self.every(name), strict=True)
+            both = [(np.array(one.probe), np.array(other.probe)) for one, other in pairs]
+            return float(np.mean([(one != other).mean() for one, other in both]))
         scores = np.mean([np.array([fit.probe_scores for fit in fits]) for fits in parts], axis=0)
         own = np.array([fit.probe for fit in self.every(name)])
         return float((scores.argmax(axis=2) != own).mean(axis=1).mean())

@@ -15,6 +15,7 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
+from primum.comparison.decision import rare_class_alert
 from primum.comparison.model import ModelCard, card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
@@ -293,9 +294,13 @@ class ComparisonResult:
             "chosen": self._on_chosen,
         }
         card = self._held_out_card
+        of_model = card.alerts if card is not None else []
+        rare = rare_class_alert(self)
+        if rare is not None and not any(alert.kind == "neglected class" for alert in of_model):
+            of_model = [*of_model, rare]
         return [
             *self.data_alerts,
-            *(card.alerts if card is not None else ()),
+            *of_model,
             *(Alert(kind, text) for kind, text in texts.items() if text),
         ]
 

@@ -38,6 +38,7 @@ from primum.comparison.plan import (
     weight_of,
 )
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
+from primum.comparison.ruled import is_ruled
 from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.workers import run_parallel, seeded
 from primum.judging.losses import predicted_codes
@@ -416,8 +417,14 @@ def fit_entry(
     weights of the rows.
     """
     last, steps = last_step(entry.estimator), getattr(entry.estimator, "steps", None)
-    if not judges_itself(last):
+    if not (judges_itself(last) or is_ruled(last)):
         return _fit_keeping(entry, X, y, groups, chosen, weight)
+    if is_ruled(last) and chosen is not None and last.uses_unlabeled:
+        estimator, labeled = clone(entry.estimator), known_rows(y)
+        of_labeled = _codes_of(y[labeled]), chosen[labeled]
+        inside = last_step(estimator).estimator
+        assume_drawn_shares(inside, *of_labeled, len(y) - len(labeled))
+        entry = replace(entry, estimator=estimator)
     options = {"groups": groups, "chosen": chosen}
     prefix = "" if steps is None else f"{steps[-1][0]}__"
     given = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
@@ -436,10 +443,17 @@ def _fit_keeping(
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
         keep_groups(estimator, at, codes, groups[labeled])
     if chosen is not None and entry.uses_unlabeled:
-        # In the order of the classes, as a prior has them; texts of numbers have another one.
-        codes = np.unique(np.array(y[labeled].tolist()), return_inverse=True)[1]
+        codes = _codes_of(y[labeled])
         assume_drawn_shares(estimator, codes, chosen[labeled], len(y) - len(labeled))
     return replace(entry, estimator=estimator).fit(X, y, weight)
+
+
+def _codes_of(y: Any) -> Index:
+    """Return labels as codes, in the order of the classes, as a prior has them.
+
+    Texts of numbers have another one.
+    """
+    return np.asarray(np.unique(np.array(y.tolist()), return_inverse=True)[1])
 
 
 def limit_time(estimator: Any, seconds: float) -> None:

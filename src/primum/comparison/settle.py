@@ -31,6 +31,7 @@ from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
 from primum.judging.disagreements import ROWS_PER_BLOCK, list_disagreements
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
+from primum.judging.objectives import COST
 from primum.judging.settlement import SAME, Settlement
 from primum.tables.cells import names_of
 from primum.tables.labels import CHOSEN, read_labels
@@ -123,7 +124,8 @@ def why_not(result: "Comparison") -> str:
     if result.loss.scoring != "accuracy":
         return (
             "Labels of chosen rows settle which of two models makes fewer errors, but this "
-            f"comparison is by {result.loss.measure.name}: compare with scoring='accuracy'."
+            f"comparison is by {result.loss.measure.name}: compare with scoring='accuracy'"
+            f"{' and without costs' if result.loss.scoring == COST else ''}."
         )
     if not result.plan.table.n_unlabeled:
         return "There are no unlabelled rows to settle it on: all rows are labelled."

@@ -360,11 +360,14 @@ def holm(p_values: Any) -> Floats:
     return result
 
 
-def cautious_variance(values: Floats, n_units: float, size: float = 1.0) -> float:
+def cautious_variance(
+    values: Floats, n_units: float, size: float = 1.0, least: float = 0.0
+) -> float:
     """Return the variance of values of so many units, and that of one more with the largest value.
 
     Where hardly any value differs, the observed variance alone says little. If all are 0, the
-    largest is taken to be ``size``.
+    largest is taken to be ``size``. It is at least ``least``: that no error of a dear kind was seen
+    does not mean that there is none.
     """
-    largest = float(np.abs(values).max()) or size
+    largest = max(float(np.abs(values).max()), least) or size
     return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)

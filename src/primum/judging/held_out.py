@@ -183,7 +183,8 @@ class HeldOut:
             change = loss.of_rows(own, weight)
             if others is not None:
                 change = change - loss.of_rows(others, weight)
-            return self.difference_of_rows(change, self._row_size(others or own, loss))
+            size = self.size(others or own, loss)
+            return self.difference_of_rows(change, size, dearest(loss))
 
         def change_in(rows: Index) -> float:
             of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
@@ -196,12 +197,6 @@ class HeldOut:
             return resampled_difference_of_scores(values, self._n_train, n_test, unit=unit)
         repeats = self._repeats(values, loss)
         return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
-
-    def _row_size(self, baseline: Predictions, loss: Loss) -> float:
-        """Return how much the losses of a row may differ."""
-        if loss.objective is not None and loss.objective.cost is not None:
-            return float(np.max(loss.objective.cost))
-        return self.size(baseline, loss)
 
     def size(self, baseline: Predictions, loss: Loss) -> float:
         """Return in which unit differences of losses are judged: 1, or the loss of the baseline.
@@ -231,10 +226,13 @@ class HeldOut:
             return self.equivalence
         return EQUIVALENT_SHARE if self.classes is None else PRACTICAL_EQUIVALENCE
 
-    def difference_of_rows(self, change: Floats, size: float = 1.0) -> Difference:
+    def difference_of_rows(
+        self, change: Floats, size: float = 1.0, least: float = 0.0
+    ) -> Difference:
         """Return the difference of two models from that of their losses in every held-out row.
 
-        ``size`` is the unit of the losses, which counts if the two are equal in all rows.
+        ``size`` is the unit of the losses, which counts if the two are equal in all rows, and
+        ``least`` how much one more row may differ at least.
         """
         weight = self.row_weight
         if weight is not None:
@@ -242,10 +240,12 @@ class HeldOut:
         parts = [change[part] for part in self._parts]
         if self.groups is None:
             return resampled_difference(
-                parts, self._n_train, n_rows=self._n_scored_units, size=size
+                parts, self._n_train, n_rows=self._n_scored_units, size=size, least=least
             )
         n_groups = self._n_scored_units
-        return grouped_difference(parts, self.folds, self.groups, n_groups=n_groups, size=size)
+        return grouped_difference(
+            parts, self.folds, self.groups, n_groups=n_groups, size=size, least=least
+        )
 
     def disagreement(
         self, own: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
@@ -338,8 +338,19 @@ class HeldOut:
         return float(weight.sum() ** 2 / np.sum(weight**2))
 
 
+def dearest(loss: Loss) -> float:
+    """Return the largest cost of an error; 0 if errors have no costs."""
+    cost = None if loss.objective is None else loss.objective.cost
+    return 0.0 if cost is None else float(np.array(cost).max())
+
+
 def resampled_difference(
-    differences: Sequence[Any], n_train: Any, *, n_rows: int | None = None, size: float = 1.0
+    differences: Sequence[Any],
+    n_train: Any,
+    *,
+    n_rows: int | None = None,
+    size: float = 1.0,
+    least: float = 0.0,
 ) -> Difference:
     """Estimate the difference of two mean losses from the splits of a cross-validation.
 
@@ -355,6 +366,8 @@ def resampled_difference(
         Number of labelled rows, by default the mean number of training and held-out rows.
     size : float, default=1
         The unit of the losses: how much one more row may differ if all differences are 0.
+    least : float, default=0
+        How much one more row may differ at least, whatever was observed.
 
     Returns
     -------
@@ -381,7 +394,7 @@ def resampled_difference(
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
     units = min(total, len(rows))
     correction = 1 / len(parts) + float(np.mean(test / n_train))
-    error = np.sqrt(cautious_variance(rows, units, size) / np.mean(test) * correction)
+    error = np.sqrt(cautious_variance(rows, units, size, least) / np.mean(test) * correction)
     return Difference(float(rows.mean()), float(error), max(units - 1, 1), round(total))
 
 
@@ -436,6 +449,7 @@ def grouped_difference(
     *,
     n_groups: int,
     size: float = 1.0,
+    least: float = 0.0,
 ) -> Difference:
     """Estimate a difference if rows belong together: groups are counted instead of rows.
 
@@ -456,7 +470,7 @@ def grouped_difference(
         Group of each labelled row.
     n_groups : int
         Number of groups with held-out rows.
-    size : float, default=1
+    size, least : float
         As in ``resampled_difference``.
 
     Returns
@@ -474,7 +488,7 @@ def grouped_difference(
     mean_size = np.concatenate(sizes).mean()
     parts = [mean + (s - n * mean) / mean_size for s, n in zip(sums, sizes, strict=True)]
     n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(parts, n_train, n_rows=n_groups, size=size)
+    return resampled_difference(parts, n_train, n_rows=n_groups, size=size, least=least)
 
 
 def pooled_difference(

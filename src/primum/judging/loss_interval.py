@@ -122,7 +122,12 @@ def rate_interval(rate: float, n_counted: float, tails: tuple[float, float]) -> 
 
 
 def mean_interval(
-    mean: float, values: Floats, n_rows: float, tails: tuple[float, float], n_units: int
+    mean: float,
+    values: Floats,
+    n_rows: float,
+    tails: tuple[float, float],
+    n_units: int,
+    least: float = 0.0,
 ) -> tuple[float, float]:
     """Return the interval of a mean of values that are not zeros and ones.
 
@@ -139,13 +144,15 @@ def mean_interval(
         What the interval leaves out below and above.
     n_units : int
         Number of rows, or groups, that the variance is estimated from.
+    least : float, default=0
+        The value of that one more row, at least.
 
     Returns
     -------
     (float, float)
         Its ends.
     """
-    error = float(np.sqrt(cautious_variance(values, n_units) / n_rows))
+    error = float(np.sqrt(cautious_variance(values, n_units, least=least) / n_rows))
     return around(mean, error, max(n_units - 1, 1), tails)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
 
-COST, BALANCED, F1 = "cost", "balanced_accuracy", "f1"
+ACCURACY, COST, BALANCED, F1 = "accuracy", "cost", "balanced_accuracy", "f1"
 AVERAGE_PRECISION, RECALL = "average_precision", "recall_at_precision"
 # Those that are about one of two classes.
 OF_POSITIVE = (F1, AVERAGE_PRECISION, RECALL)
@@ -58,8 +58,8 @@ class Objective:
 
     @property
     def has_rule(self) -> bool:
-        """Whether it depends on the predicted classes, and not only on the scores."""
-        return self.name != AVERAGE_PRECISION
+        """Whether the class with the largest score is not always the best to predict."""
+        return self.name not in (ACCURACY, AVERAGE_PRECISION)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score of a fitted classifier, as scorers of scikit-learn do; more is better.
@@ -122,11 +122,12 @@ def read_objective(
     """
     if isinstance(scoring, Objective):
         return scoring
-    code = None if positive is None else _positive_code(positive, classes)
+    code = None if positive is None else positive_code(positive, classes)
     if cost is not None:
-        if scoring not in (None, "accuracy", COST):
+        if scoring not in (None, ACCURACY, COST):
             raise ValueError(
-                f"cost= and scoring={scoring!r} are two answers to what is good: pass one of them."
+                f"Costs of errors and scoring={scoring!r} are two answers to what is good: pass "
+                "one of them."
             )
         return _of_costs(read_cost(cost, classes), code)
     if not isinstance(scoring, str):
@@ -135,7 +136,7 @@ def read_objective(
     if name == RECALL:
         return Objective(RECALL, None, _needed(scoring, classes, code), _precision(scoring, asked))
     if scoring == COST:
-        raise ValueError("scoring='cost' needs the costs of errors: pass cost=.")
+        raise ValueError("scoring='cost' needs the costs of errors: pass these alone.")
     if scoring == BALANCED:
         return Objective(BALANCED, positive=_second(classes) if code is None else code)
     if scoring in OF_POSITIVE and (len(classes) == 2 or code is not None):
@@ -175,7 +176,7 @@ def _needed(scoring: str, classes: AnyArray, code: int | None) -> int:
     if len(names) != 2:
         raise ValueError(
             f"scoring={scoring!r} is about one of two classes, but there are {len(names)}: choose "
-            "another scoring, or pass cost=."
+            "another scoring, or pass the costs of errors."
         )
     if names in ([0, 1], [-1, 1]):
         return 1
@@ -185,13 +186,14 @@ def _needed(scoring: str, classes: AnyArray, code: int | None) -> int:
     )
 
 
-def _positive_code(positive: Any, classes: AnyArray) -> int:
+def positive_code(positive: Any, classes: AnyArray) -> int:
+    """Return the code of the class, of two, that is looked for."""
     code = _code_of(positive, classes, "positive")
     if len(classes) != 2:
         raise ValueError(
             f"positive={positive!r} is for two classes, but there are {len(classes)} "
-            f"({listed([repr(name) for name in classes.tolist()])}): pass the costs of errors as "
-            "cost= instead."
+            f"({listed([repr(name) for name in classes.tolist()])}): pass the costs of errors "
+            "instead."
         )
     return code
 

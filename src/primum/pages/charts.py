@@ -36,6 +36,14 @@ class Series:
     points: Sequence[tuple[float, float, float]]
 
 
+@dataclass(frozen=True)
+class Band:
+    """One curve of shares: its name and points (x, y, lower end, upper end)."""
+
+    name: str
+    points: Sequence[tuple[float, float, float, float]]
+
+
 def interval_chart(items: Sequence[Interval], edge: float, label: str, alternative: str) -> str:
     """Return a chart of intervals around zero, of which left is better.
 
@@ -124,7 +132,74 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
         f"<div>{escape(y_label)}</div><div class='plot curves'>{y_marks}"
         f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{lines}{drawn}</svg></div>"
         f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
-        f"<div class='label'>{escape(x_label)}</div>{_legend(series)}</div>"
+        f"<div class='label'>{escape(x_label)}</div>"
+        f"{_legend([curve.name for curve in series])}</div>"
+    )
+
+
+def threshold_chart(
+    series: Sequence[Band],
+    mark: float,
+    interval: tuple[float, float] | None,
+    label: str,
+    alternative: str,
+) -> str:
+    """Return shares against a threshold from 0 to 1, with bands, and a marked threshold.
+
+    Parameters
+    ----------
+    series : sequence of Band
+        The curves.
+    mark : float
+        The threshold.
+    interval : (float, float) or None
+        Where it may be, shaded.
+    label : str
+        What the horizontal axis shows.
+    alternative : str
+        The chart in words.
+
+    Returns
+    -------
+    str
+        HTML, to be used with the style sheet ``chart.css``.
+    """
+    scale = _Scale(0.0, 1.0)
+    drawn = "".join(_banded_curve(curve, number, scale) for number, curve in enumerate(series))
+    chosen = scale.share(min(max(mark, 0.0), 1.0))
+    strip = ""
+    if interval is not None:
+        low, high = (scale.share(min(max(end, 0.0), 1.0)) for end in interval)
+        strip = f"<path class='equal' d='M{low:.2f} 0H{high:.2f}V100H{low:.2f}Z'/>"
+    ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    places = [(tick, scale.at(tick)) for tick in ticks]
+    marks = [f"<span class='tick' style='left:{at}'>{tick:g}</span>" for tick, at in places]
+    shares = [f"<span class='y' style='bottom:{at}'>{tick:.0%}</span>" for tick, at in places]
+    heights = [100 - scale.share(tick) for tick in ticks]
+    grid = "".join(f"<path class='grid' d='M0 {height:.2f}H100'/>" for height in heights)
+    return (
+        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+        f"<div class='plot curves'>{''.join(shares)}"
+        f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{strip}{grid}{drawn}"
+        f"<path class='middle' d='M{chosen:.2f} 0V100'/></svg></div>"
+        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{''.join(marks)}</div>"
+        f"<div class='label'>{escape(label)}</div>{_legend([curve.name for curve in series])}</div>"
+    )
+
+
+def _banded_curve(curve: Band, number: int, scale: "_Scale") -> str:
+    """Return a curve and its band."""
+    x = [scale.share(point[0]) for point in curve.points]
+    line, lower, upper = (
+        [
+            f"{a:.2f},{100 - scale.share(point[k]):.2f}"
+            for a, point in zip(x, curve.points, strict=True)
+        ]
+        for k in (1, 2, 3)
+    )
+    return (
+        f"<path class='around' d='M{' '.join([*upper, *reversed(lower)])}Z' "
+        f"style='fill:{_colour(number)}'/><path d='M{' '.join(line)}' {_style(number)}/>"
     )
 
 
@@ -232,11 +307,11 @@ def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit:
     )
 
 
-def _legend(series: Sequence[Series]) -> str:
+def _legend(names: Sequence[str]) -> str:
     items = "".join(
         f"<span><svg width='32' height='8'><path d='M0 4H32' {_style(k)}/></svg>"
-        f"{escape(curve.name)}</span>"
-        for k, curve in enumerate(series)
+        f"{escape(name)}</span>"
+        for k, name in enumerate(names)
     )
     return f"<div class='legend'>{items}</div>"
 

@@ -50,7 +50,9 @@ class Entry:
     @property
     def weighs_rows(self) -> bool:
         """Whether it can be fitted to weighted rows, as a pipeline or an average too."""
-        return _accepts_weights(last_step(self.estimator))
+        last = last_step(self.estimator)
+        inside = getattr(last, "estimator", None)
+        return _accepts_weights(last) and (inside is None or _accepts_weights(last_step(inside)))
 
     def seeded(self, seed: int) -> "Entry":
         """Return the same with a number for every random_state that was left open."""

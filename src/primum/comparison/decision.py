@@ -1,0 +1,307 @@
+"""The decision rule of the recommended model: precision and recall against the threshold.
+
+Every labelled row counts once, with the mean of its held-out scores over the repeats. Recall and
+precision are rates, of rows of the class and of rows that are predicted as such; their intervals
+are those of ``primum.judging.loss_interval``. The interval of the threshold comes from a bootstrap:
+rows, or groups where rows belong together, are drawn again with replacement, and the rule is chosen
+again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primum._typing import AnyArray, Floats, Index, Mask
+from primum.comparison.records import HeldOutPredictions
+from primum.comparison.words import BASELINE, show_loss, with_article
+from primum.comparison.workers import rng_for
+from primum.judging.decisions import tuned_rule
+from primum.judging.loss_interval import design_effect, rate_interval, row_means, tails_of
+from primum.judging.objectives import ACCURACY, COST, Objective
+from primum.judging.words import Alert, capitalised, interval_level, percent_of_level
+from primum.pages.charts import Band, threshold_chart
+from primum.pages.page import Block, Cell, Chart, Table, Text
+
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
+    from primum.comparison.result import ComparisonResult
+
+N_RESAMPLES = 200
+N_THRESHOLDS = 21
+# The rule without costs: the class with the larger score.
+HALF = 0.5
+# A class with at most this share of the labels is rare, and fewer labels of it are few.
+RARE_SHARE, FEW_LABELS = 0.1, 20
+
+
+@dataclass(frozen=True)
+class ThresholdPoint:
+    """Precision and recall at a threshold, with intervals; None where nothing is predicted."""
+
+    threshold: float
+    recall: tuple[float, float, float]
+    precision: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision rule of a model of two classes, on held-out rows.
+
+    Attributes
+    ----------
+    positive : str
+        The class that is predicted where its score is at least the threshold.
+    threshold : float
+        Of the model fitted to all rows.
+    interval : (float, float) or None
+        Where the threshold lies if labelled rows are drawn again; None if it is not chosen.
+    level : float
+        The probability of the intervals.
+    n_positive : int
+        Number of labelled rows of that class.
+    points : tuple of ThresholdPoint
+        Precision and recall: value, lower and upper end.
+    """
+
+    positive: str
+    threshold: float
+    interval: tuple[float, float] | None
+    level: float
+    n_positive: int
+    points: tuple[ThresholdPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision as plain JSON values."""
+        return asdict(self)
+
+
+def decision_of(result: "Comparison", model: Any) -> Decision | None:
+    """Return the rule of the recommended model, with what it does to held-out rows.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    model : classifier
+        The recommended one, fitted to all rows: the last step of a pipeline.
+
+    Returns
+    -------
+    Decision or None
+        None if there are more than two classes, if nothing says which is positive, or without
+        scores.
+    """
+    objective, held_out = result.loss.objective, result.records.held_out(result.recommended)
+    if objective is None or objective.positive is None or held_out is None:
+        return None
+    if held_out.all.scores is None or held_out.all.scores.shape[1] != 2:
+        return None
+    rows, scores, codes = _by_row(held_out)
+    table = result.plan.table
+    units = rows if table.groups is None else table.groups[table.labels.labeled][rows]
+    truth, own = codes == objective.positive, scores[:, objective.positive]
+    chosen = getattr(model, "threshold_", None)
+    threshold = HALF if chosen is None else float(chosen)
+    grid = _grid(own, threshold)
+    level, interval = interval_level(result.level), None
+    if objective.has_rule:
+        draws = _resamples(units, rng_for(result.plan.seed, "threshold"))
+        found = [_threshold(objective, scores[draw], codes[draw]) for draw in draws]
+        interval = _ends([one for one in found if one is not None], level)
+    return Decision(
+        *(str(table.labels.classes.tolist()[objective.positive]), threshold, interval, level),
+        int(truth.sum()),
+        tuple(_points(own, truth, grid, None if table.groups is None else units, level)),
+    )
+
+
+def _by_row(held_out: HeldOutPredictions) -> tuple[Index, Floats, Index]:
+    """Return the rows, their mean scores over repeats, and their classes."""
+    found = held_out.all
+    assert found.scores is not None
+    columns = [row_means(held_out.rows, column)[1] for column in found.scores.T]
+    rows, codes = row_means(held_out.rows, found.truth)
+    return rows, np.column_stack(columns), codes.astype(np.intp)
+
+
+def _grid(scores: Floats, threshold: float) -> Floats:
+    """Return thresholds over the range of the scores, the chosen one among them."""
+    even = np.linspace(0, 1, N_THRESHOLDS)
+    spread = np.quantile(scores, np.linspace(0.05, 0.95, N_THRESHOLDS // 2))
+    both = np.unique(np.round(np.concatenate([even, spread]), 3))
+    return np.unique(np.append(both, np.clip(threshold, 0.0, 1.0)))
+
+
+def _resamples(units: AnyArray, rng: np.random.Generator) -> list[Index]:
+    """Return positions of rows, drawn again by unit with replacement."""
+    names, codes = np.unique(units, return_inverse=True)
+    members = [np.flatnonzero(codes == code) for code in range(len(names))]
+    return [
+        np.concatenate([members[unit] for unit in rng.integers(len(names), size=len(names))])
+        for _ in range(N_RESAMPLES)
+    ]
+
+
+def _threshold(objective: Objective, scores: Floats, codes: Index) -> float | None:
+    if len(np.unique(codes)) < 2:
+        return None
+    return tuned_rule(objective, scores, codes).threshold
+
+
+def _ends(values: Sequence[float], level: float) -> tuple[float, float]:
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _points(
+    scores: Floats, truth: Mask, grid: Floats, groups: AnyArray | None, level: float
+) -> list[ThresholdPoint]:
+    """Return precision and recall at every threshold, with their intervals."""
+    points = []
+    for threshold in grid.tolist():
+        found = scores >= threshold
+        recall = _rate(found[truth], None if groups is None else groups[truth], level)
+        precision = _rate(truth[found], None if groups is None else groups[found], level)
+        if recall is not None:
+            points.append(ThresholdPoint(threshold, recall, precision))
+    return points
+
+
+def _rate(hits: Mask, groups: AnyArray | None, level: float) -> tuple[float, float, float] | None:
+    """Return a share of rows and the ends of its interval; None of no rows."""
+    if not len(hits):
+        return None
+    share = float(hits.mean())
+    n_rows = len(hits) / design_effect(hits.astype(np.float64) - share, groups)
+    return share, *rate_interval(share, n_rows, tails_of(level))
+
+
+def decision_part(result: "Comparison", decision: Decision | None) -> list[Block]:
+    """Return the section of the report on costs and the threshold."""
+    text, objective = decision_in_words(result, decision), result.loss.objective
+    if not text or objective is None:
+        return []
+    blocks: list[Block] = [Text(text)]
+    if objective.cost is not None:
+        blocks.append(_cost_table(result, objective))
+    if decision is not None:
+        blocks.append(_chart(decision))
+    return blocks
+
+
+def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
+    """Return when the recommended model predicts which class; empty without costs and the like."""
+    objective = result.loss.objective
+    if objective is None or not (objective.has_rule or decision):
+        return ""
+    name = f"the tuned {BASELINE}"
+    if result.recommended != BASELINE:
+        name = with_article(result.recommended)
+    aim = "what errors cost" if objective.name == COST else objective.scoring
+    if decision is None:
+        return (
+            f"{capitalised(name)} predicts the class that is best for {aim}: scores are calibrated "
+            "on rows that were held out, and the class of least expected cost is predicted."
+        )
+    where = f"its score is at least {decision.threshold:.2f}"
+    text = f"{capitalised(name)} predicts {decision.positive!r} where {where}."
+    if decision.interval is None:
+        why = f"{capitalised(aim)} is about the order of the scores, not about a threshold."
+        if objective.name == ACCURACY:
+            why = "Say what errors cost (cost= of compare, --cost), and the model moves it."
+        return f"{text} {why}"
+    low, high = decision.interval
+    text += (
+        f" The threshold was chosen for {aim}, on scores of rows that were held out. With other "
+        f"labels of as many rows it would be between {low:.2f} and {high:.2f} "
+        f"({percent_of_level(decision.level)} of resamples)."
+    )
+    if decision.n_positive < FEW_LABELS:
+        text += (
+            f" There are only {decision.n_positive} labelled rows of {decision.positive!r}: more "
+            "would make it surer."
+        )
+    return text
+
+
+def _cost_table(result: "Comparison", objective: Objective) -> Table:
+    names = [str(name) for name in result.plan.table.labels.classes.tolist()]
+    rows = [
+        (name, *(f"{cost:g}" for cost in costs))
+        for name, costs in zip(names, objective.cost or (), strict=True)
+    ]
+    header = ("True class", *(f"predicted {name}" for name in names))
+    return Table.of("What errors cost.", header, rows)
+
+
+def _chart(decision: Decision) -> Chart:
+    level = percent_of_level(decision.level)
+    series = [
+        Band("Recall", [(p.threshold, *p.recall) for p in decision.points]),
+        Band("Precision", [(p.threshold, *p.precision) for p in decision.points if p.precision]),
+    ]
+    interval = (
+        "" if decision.interval is None else " The shaded strip is the interval of the threshold."
+    )
+    caption = (
+        f"Recall and precision of {decision.positive!r} on held-out rows, if it is predicted where "
+        f"its score is at least the threshold. Bands are {level} intervals. The vertical line is "
+        f"the threshold of the model.{interval}"
+    )
+    described = (
+        f"Recall and precision of {decision.positive} against the threshold, which is "
+        f"{decision.threshold:.2f}."
+    )
+    label = f"Threshold of the score of {decision.positive}"
+    drawing = threshold_chart(series, decision.threshold, decision.interval, label, described)
+    numbers = Table.of(
+        f"Recall and precision with {level} intervals.",
+        ("Threshold", "Recall", "Precision"),
+        [
+            (Cell(f"{p.threshold:.3g}", value=p.threshold), _range(p.recall), _range(p.precision))
+            for p in decision.points
+        ],
+    )
+    return Chart(drawing, caption, numbers)
+
+
+def _range(rates: tuple[float, float, float] | None) -> str:
+    if rates is None:
+        return "–"
+    value, low, high = rates
+    return f"{value:.0%} ({low:.0%} to {high:.0%})"
+
+
+def rare_class_alert(result: "ComparisonResult") -> Alert | None:
+    """Return a warning that errors say little, if a class is rare and has few labels.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+        The comparison.
+
+    Returns
+    -------
+    Alert or None
+        None unless models are judged by their errors.
+    """
+    labels = result.plan.table.drawn
+    counts, names = labels.counts, labels.classes.tolist()
+    rarest, total = int(counts.argmin()), int(counts.sum())
+    count = int(counts[rarest])
+    if result.loss.scoring != "accuracy" or count > RARE_SHARE * total or count >= FEW_LABELS:
+        return None
+    name, other = names[rarest], names[int(counts.argmax())]
+    never = show_loss(count / total, result.loss.measure)
+    also = "balanced_accuracy"
+    if len(names) == 2:
+        also = f"average_precision with positive={name!r} (--positive)"
+    return Alert(
+        "rare class",
+        f"Only {count} of the {total} labelled rows are of class {name!r}: a model that never "
+        f"predicts it has an error of {never}, so that a verdict on errors says little about it. "
+        f"If it matters, say what errors cost (cost= of compare, --cost '{name}:{other}=5'), or "
+        f"compare by the scoring {also}, and label more rows of it.",
+    )

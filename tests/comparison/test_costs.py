@@ -1,0 +1,209 @@
+"""Comparisons by costs and by scores of one class: the models follow, and nothing leaks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+import primum
+from primum.comparison.code import code_of
+from primum.comparison.plan import last_step
+from primum.safe import TunedDecisionClassifierCV
+
+pytestmark = pytest.mark.usefixtures("quick_drift")
+
+LOGISTIC = [("logistic", LogisticRegression())]
+METHODS = [("self-learning", primum.SelfLearningClassifier(LogisticRegression()))]
+QUICK = {"cv": 3, "n_repeats": 1, "curves": False, "verbose": False}
+PLAIN = {**QUICK, "baseline": LOGISTIC, "methods": METHODS}
+
+
+def rare(n=400, n_labeled=120, share=0.15, seed=0, separation=1.2):
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random(n) < share, "yes", "no").astype(object)
+    X = rng.normal(size=(n, 3)) + separation * (truth == "yes")[:, None]
+    y = truth.copy()
+    y[n_labeled:] = None
+    return X, y, truth
+
+
+@pytest.fixture(scope="module")
+def by_costs():
+    X, y, _ = rare()
+    stack = ("safe stack", primum.SafeClassifier([], cv=3, n_repeats=1))
+    options = {**QUICK, "baseline": LOGISTIC, "methods": [stack, *METHODS]}
+    return primum.compare(X, y, cost={("yes", "no"): 8}, **options)
+
+
+def test_losses_are_costs_of_rows_that_were_held_out(by_costs):
+    held_out = by_costs.records.held_out("baseline").all
+    wrong = held_out.predicted != held_out.truth
+    cost = np.where(held_out.truth == 1, 8, 1) * wrong
+    assert by_costs.methods[0].loss == pytest.approx(cost.mean())
+    assert by_costs.loss.measure.name == "cost per row"
+    assert by_costs.equivalence == pytest.approx(0.05 * cost.mean(), rel=0.05)
+    shares = np.mean(by_costs.plan.table.labels.codes == 1)
+    assert by_costs.model_card.guessing == pytest.approx(min(8 * shares, 1 - shares))
+
+
+def test_every_model_moves_its_threshold_and_the_saved_one_does(by_costs, tmp_path):
+    X, _, truth = rare()
+    for name in ("baseline", "self-learning", "safe stack"):
+        model = by_costs.fit(name)
+        assert last_step(model).threshold_ < 0.4
+        cost = np.where(truth == "yes", 8, 1) * (model.predict(X) != truth)
+        plain = np.where(model.predict_proba(X)[:, 1] >= 0.5, "yes", "no")
+        assert cost.mean() < np.mean(np.where(truth == "yes", 8, 1) * (plain != truth))
+        path = tmp_path / f"{name}.skops"
+        primum.save(model, path)
+        read = primum.load(path)
+        np.testing.assert_array_equal(read.predict(X), model.predict(X))
+
+
+def test_the_report_has_costs_threshold_precision_and_recall(by_costs):
+    decision = by_costs.decision
+    low, high = decision.interval
+    assert 0 < low <= decision.threshold <= high < 0.6
+    assert decision.positive == "yes"
+    recalls = [point.recall[0] for point in decision.points]
+    assert recalls == sorted(recalls, reverse=True)
+    for point in decision.points:
+        for rate in filter(None, (point.recall, point.precision)):
+            assert rate[1] <= rate[0] <= rate[2]
+    here = next(p for p in decision.points if p.threshold == decision.threshold)
+    assert here.recall[2] - here.recall[1] > 0.05  # few rows of the class are no certainty
+    page = by_costs.to_html()
+    assert "What it predicts when" in page
+    assert "What errors cost." in by_costs.to_markdown()
+    assert json.loads(json.dumps(by_costs.to_dict()))["decision"]["positive"] == "yes"
+    assert "cost per row" in by_costs.verdict
+
+
+def test_the_code_repeats_it(by_costs):
+    code = code_of(by_costs)
+    assert "cost={('no', 'yes'): 1.0, ('yes', 'no'): 8.0}" in code
+    assert "positive='yes'" in code
+    assert "Objective" not in code
+    assert "TunedDecision" not in code
+
+
+def test_the_mean_of_several_baselines_has_one_rule():
+    X, y, _ = rare(200, 60, 0.3)
+    baselines = [*LOGISTIC, ("neighbours", KNeighborsClassifier(5))]
+    options = {**PLAIN, "baseline": baselines, "scoring": "f1", "positive": "yes"}
+    result = primum.compare(X, y, **options)
+    assert [entry.name for entry in result.plan.baselines] == ["logistic and neighbours"]
+    model = result.fit("baseline")
+    assert isinstance(last_step(model), TunedDecisionClassifierCV)
+    assert "('neighbours', KNeighborsClassifier())" in code_of(result)
+    assert result.methods[0].loss < 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scoring": "average_precision", "positive": "yes"},
+        {"scoring": "recall_at_precision=0.6", "positive": "yes"},
+        {"scoring": "balanced_accuracy"},
+        {"positive": "yes"},
+    ],
+)
+def test_other_objectives(settings):
+    X, y, _ = rare(200, 60, 0.3)
+    result = primum.compare(X, y, **PLAIN, **settings)
+    tuned = settings.get("scoring", "") not in ("", "average_precision")
+    assert hasattr(last_step(result.fit("baseline")), "threshold_") == tuned
+    assert (result.decision.interval is not None) == tuned
+    assert result.to_markdown()
+
+
+def test_several_classes_with_a_table_of_costs():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["a", "b", "c"], 150, p=[0.5, 0.35, 0.15])
+    X = rng.normal(size=(150, 2)) + 1.5 * (truth[:, None] == ["b", "c"])
+    y = np.where(np.arange(150) < 80, truth, None)
+    cost = pd.DataFrame(1 - np.eye(3), list("abc"), list("abc"))
+    cost.loc["c"] = [9, 9, 0]
+    result = primum.compare(X, y, **PLAIN, cost=cost)
+    found = result.fit("baseline").predict(X)
+    assert np.mean(found[truth == "c"] == "c") > 0.6
+    assert result.decision is None
+    assert "class of least expected cost" in result.to_markdown()
+
+
+def test_few_rows_of_the_rare_class_do_not_crash():
+    X, y, _ = rare(150, 50, 0.0)
+    y[:3] = "yes"
+    result = primum.compare(X, y, cost={("yes", "no"): 5}, **{**QUICK, "methods": ["ICLS"]})
+    assert result.failures == []
+    assert np.isfinite(result.methods[0].loss)
+
+
+def test_a_rare_class_with_few_labels_is_one_alert():
+    X, y, _ = rare(150, 60, 0.0, separation=3.0)
+    y[:5] = "yes"
+    X[:5] += 3.0
+    result = primum.compare(X, y, **PLAIN)
+    kinds = [alert.kind for alert in result.alerts]
+    assert kinds.count("rare class") + kinds.count("neglected class") == 1
+    text = next(alert.text for alert in result.alerts if alert.kind == "rare class")
+    assert text.startswith("Only 5 of the 60 labelled rows are of class 'yes': a model that never")
+    assert "--cost 'yes:no=5'" in text
+    assert "an error of 8.3%" in text
+    costs = primum.compare(X, y, cost={("yes", "no"): 5}, **PLAIN)
+    assert "rare class" not in [alert.kind for alert in costs.alerts]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cost": {("maybe", "no"): 2}}, "cost names the class 'maybe'"),
+        ({"cost": {("yes", "no"): 2}, "scoring": "f1"}, "two answers"),
+        ({"scoring": "f1"}, "nothing says which of 'no' and 'yes'"),
+        ({"positive": "maybe"}, "positive names the class 'maybe'"),
+    ],
+)
+def test_errors_come_before_the_first_fit(settings, message):
+    X, y, _ = rare(80, 40, 0.3)
+    with pytest.raises(ValueError, match=message):
+        primum.compare(X, y, **PLAIN, **settings)
+
+
+def test_methods_without_scores_are_judged_as_they_are():
+    class Classes(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X):
+            return self.classes_[(X.sum(axis=1) > 0).astype(int)]
+
+    X, y, _ = rare(150, 60, 0.3)
+    methods = [("classes", Classes(), False)]
+    result = primum.compare(X, y, **{**PLAIN, "methods": methods}, cost={("yes", "no"): 5})
+    assert [method.name for method in result.compared] == ["classes"]
+
+
+@pytest.mark.parametrize("n_draws", [25, pytest.param(200, marks=pytest.mark.slow)])
+def test_rules_are_not_chosen_on_rows_that_judge_them(n_draws):
+    """On random labels, with costs in inverse proportion to the shares, any rule costs the same."""
+    n, n_positive, found = 36, 9, []
+    expected = (n - n_positive) / n
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        y = np.full(n + 10, -1)
+        y[:n] = rng.permutation(np.arange(n) < n_positive)
+        result = primum.compare(
+            rng.normal(size=(n + 10, 3)),
+            y,
+            cost={(1, 0): n / n_positive - 1},
+            **{**QUICK, "baseline": LOGISTIC, "random_state": seed},
+            methods=[("neighbours", KNeighborsClassifier(3), False)],
+        )
+        found.append([result.methods[0].loss, result.methods[1].loss])
+    error = np.std(found, axis=0) / np.sqrt(n_draws)
+    assert (np.mean(found, axis=0) > expected - 3 * error).all()
