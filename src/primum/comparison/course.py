@@ -10,17 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from primum.comparison import words
 from primum.comparison.page import answer_part
 from primum.comparison.settle import duels_of, settled_in
 from primum.comparison.settled import SettledComparison, settled_by, settlement_part
-from primum.comparison.words import (
-    BASELINE,
-    Headline,
-    LabellingWords,
-    compose_headline,
-    failure_sentence,
-    headline_after_labels,
-)
 from primum.judging.settlement import Settlement
 from primum.judging.words import Alert
 from primum.pages.page import Part, with_part
@@ -52,9 +45,9 @@ class Course:
     recommended: str
     challengers: tuple[str | None, ...]
     cross_validated: str
-    headline: Headline
+    headline: words.Headline
     failure: str
-    labelling: LabellingWords
+    labelling: words.LabellingWords
 
     @classmethod
     def of(cls, result: "Comparison", settlement: Settlement) -> Self:
@@ -63,25 +56,25 @@ class Course:
             recommended=result.recommended,
             challengers=tuple(duel.rival for duel in duels_of(result)),
             cross_validated=settled_in(result, settlement).cross_validated,
-            headline=compose_headline(result.findings, result.alerts),
-            failure=failure_sentence(result.findings),
+            headline=words.compose_headline(result.findings, result.alerts),
+            failure=words.failure_sentence(result.findings),
             labelling=result.labelling,
         )
 
     @property
     def models(self) -> list[str]:
         """The models that may be the one to use."""
-        names = [BASELINE, self.recommended, *filter(None, self.challengers)]
+        names = [words.BASELINE, self.recommended, *filter(None, self.challengers)]
         return list(dict.fromkeys(names))
 
     def settling(self, settlement: Settlement) -> SettledComparison:
         """Return what the labels of a settlement mean."""
         return settled_by(settlement, self.recommended, self.challengers, self.cross_validated)
 
-    def headline_of(self, settling: SettledComparison) -> Headline:
+    def headline_of(self, settling: SettledComparison) -> words.Headline:
         """Return the headline of the comparison after some labels."""
-        words = self.labelling.in_place(settling.in_headline())
-        return headline_after_labels(self.headline, words, self.failure)
+        said = self.labelling.in_place(settling.in_headline())
+        return words.headline_after_labels(self.headline, said, self.failure)
 
     def parts(self, settling: SettledComparison) -> list[Part]:
         """Return the parts of the report that labels change."""
@@ -101,9 +94,9 @@ class Course:
             recommended=values["recommended"],
             challengers=tuple(values["challengers"]),
             cross_validated=values["cross_validated"],
-            headline=Headline(alerts, **head),
+            headline=words.Headline(alerts, **head),
             failure=values["failure"],
-            labelling=LabellingWords(**values["labelling"]),
+            labelling=words.LabellingWords(**values["labelling"]),
         )
 
 

@@ -20,14 +20,7 @@ from sklearn.utils.validation import validate_data
 from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import (
-    KnownLabelsScoreMixin,
-    WrapperMixin,
-    documented_fit,
-    fitting,
-    predicted_classes,
-    with_parameters,
-)
+from primum.methods import base
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
 from primum.reading import data
 from primum.reading.arrays import check_same_columns, refuse_masked
@@ -76,9 +69,13 @@ def alternate(
     return model, before, changes
 
 
-@with_parameters
+@base.with_parameters
 class SelfLearningClassifier(
-    KnownLabelsScoreMixin, WrapperMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    base.KnownLabelsScoreMixin,
+    base.WrapperMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """A classifier refitted to its own predictions for the unlabelled rows. Not safe.
 
@@ -118,9 +115,9 @@ class SelfLearningClassifier(
     estimator: Any = field(default=None, kw_only=False)
     max_iter: int = 100
 
-    @documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
+    @base.documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        with fitting(self):
+        with base.fitting(self):
             return self._fit(X, y, X_unlabeled, sample_weight)
 
     def _fit(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> Self:
@@ -179,7 +176,7 @@ class SelfLearningClassifier(
         # The rows are valid, and checking them again in every round would take longer than this.
         decisions = X @ model.coef_.T + model.intercept_
         values = decisions[:, 0] if decisions.shape[1] == 1 else decisions
-        return np.asarray(predicted_classes(values, np.arange(len(self.classes_))))
+        return np.asarray(base.predicted_classes(values, np.arange(len(self.classes_))))
 
     @property
     def _kind(self) -> Any:
@@ -216,26 +213,26 @@ class SelfLearningClassifier(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._kind)
-        tags.input_tags = base.input_tags
-        if base.classifier_tags is not None:
-            tags.classifier_tags = base.classifier_tags
+        wrapped = get_tags(self._kind)
+        tags.input_tags = wrapped.input_tags
+        if wrapped.classifier_tags is not None:
+            tags.classifier_tags = wrapped.classifier_tags
         return tags
 
 
-def _refits_cheaply(base: Any) -> bool:
+def _refits_cheaply(kind: Any) -> bool:
     """Return whether this is a classifier of this library with a cheap refit to other labels."""
-    return hasattr(base, "_refitter")
+    return hasattr(kind, "_refitter")
 
 
-def _refitter(base: Any, X: Any, weight: Floats | None) -> Callable[[AnyArray, Index], Any]:
-    """Return a function that fits base to given labels of X.
+def _refitter(kind: Any, X: Any, weight: Floats | None) -> Callable[[AnyArray, Index], Any]:
+    """Return a function that fits a classifier of this kind to given labels of X.
 
     A classifier that can do this cheaply, because only the labels change, has a ``_refitter``
     method; any other is fitted from scratch.
     """
-    if _refits_cheaply(base):
-        refit = clone(base)._refitter(X.astype(np.float64, copy=False), weight)
+    if _refits_cheaply(kind):
+        refit = clone(kind)._refitter(X.astype(np.float64, copy=False), weight)
         return lambda classes, codes: refit(classes, targets_of(codes, len(classes)))
     extra = {} if weight is None else {"sample_weight": weight}
-    return lambda classes, codes: clone(base).fit(X, classes[codes], **extra)
+    return lambda classes, codes: clone(kind).fit(X, classes[codes], **extra)

@@ -31,12 +31,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.methods.base import warn_short_of_tol, with_parameters
-from primum.methods.gaussian.base import (
-    GenerativeClassifier,
-    GenerativeRows,
-    covariance_rank,
-    fit_twin,
-)
+from primum.methods.gaussian import base
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel, ModelsOfLabels
 from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
 
@@ -64,7 +59,7 @@ class ContrastiveLikelihood(ModelsOfLabels):
 
 
 @with_parameters
-class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
+class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
     """Linear discriminant analysis, or nearest mean, at least as likely as the supervised model.
 
     For any labels of the unlabelled rows, the true ones among them, the likelihood of the model on
@@ -154,8 +149,8 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
     tol: float = 1e-6
     max_iter: int = 10000
 
-    def _fit_rows(self, rows: GenerativeRows) -> None:
-        self.supervised_ = fit_twin(self, rows)
+    def _fit_rows(self, rows: base.GenerativeRows) -> None:
+        self.supervised_ = base.fit_twin(self, rows)
         family = self._family(rows)
         Z, R = family.coordinates.read(rows.X), rows.class_weights()
         model = family.fit(Z[: rows.n_labeled], R)
@@ -177,7 +172,7 @@ class ContrastivePessimisticLDAClassifier(GenerativeClassifier):
 
     def _check_supervised(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the supervised model gives some rows no likelihood."""
-        r, rank = Z.shape[1], covariance_rank(family, model, Z)
+        r, rank = Z.shape[1], base.covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
                 f"{type(self).__name__} compares likelihoods with those of the supervised model, "

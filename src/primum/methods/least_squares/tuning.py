@@ -23,12 +23,7 @@ from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum.labellings import Shares
 from primum.methods.base import fitted_attributes, fitting, unfitted_like, with_parameters
-from primum.methods.least_squares import search
-from primum.methods.least_squares.classifier import (
-    LeastSquaresBase,
-    LeastSquaresClassifier,
-    LinearEstimator,
-)
+from primum.methods.least_squares import classifier, search
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.methods.least_squares.search import FoldScores, Grid, Search
 from primum.reading.arrays import refuse_other_library
@@ -44,7 +39,7 @@ METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 
 
 @with_parameters
-class Tuned(LinearEstimator):
+class Tuned(classifier.LinearEstimator):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
     alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
@@ -239,10 +234,10 @@ class TunedImplicit(Tuned):
         return self
 
 
-class TunedClassifier(Tuned, LeastSquaresBase):
+class TunedClassifier(Tuned, classifier.LeastSquaresBase):
     """A least-squares classifier with parameters chosen by cross-validation."""
 
-    _supervised: ClassVar[Any] = LeastSquaresClassifier
+    _supervised: ClassVar[Any] = classifier.LeastSquaresClassifier
     _default_score: ClassVar[Any] = staticmethod(search.brier_scores)
 
     def fit(
