@@ -5,7 +5,7 @@ part of the report has the bounds after every label.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from primum._words import counted, wrapped
@@ -74,11 +74,7 @@ class SettledComparison(LedByFirst):
     settlement: Settlement
     deployed: str
     cross_validated: str
-
-    @property
-    def pairs(self) -> tuple[SettledPair, ...]:
-        """What is known of every pair of models."""
-        return tuple(self.settlement.pairs)
+    pairs: tuple[SettledPair, ...] = field(repr=False)
 
     @property
     def contradicts(self) -> bool:
@@ -184,7 +180,8 @@ def settled_by(
     """
     pairs = zip(challengers, settlement.pairs, strict=True)
     answers = [(name, found) for name, found in pairs if name is not None]
-    return SettledComparison(settlement, _deployed(recommended, answers), cross_validated)
+    deployed = _deployed(recommended, answers)
+    return SettledComparison(settlement, deployed, cross_validated, settlement.pairs)
 
 
 def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:

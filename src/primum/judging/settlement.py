@@ -11,7 +11,6 @@ first label. A settlement has neither models nor tables: class codes, names of r
 so that it can be stored as JSON.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -144,10 +143,7 @@ class Question:
 class LedByFirst:
     """Something about pairs of models, of which the first leads."""
 
-    @property
-    @abstractmethod
-    def pairs(self) -> tuple[SettledPair, ...]:
-        """What is settled of every pair."""
+    pairs: tuple[SettledPair, ...]
 
     @property
     def leading(self) -> SettledPair:
@@ -371,7 +367,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         return replace(self, labels={}, notes=())
 
     @cached_property
-    def pairs(self) -> tuple[SettledPair, ...]:
+    def pairs(self) -> tuple[SettledPair, ...]:  # type: ignore[override]
         """What is settled, for every question."""
         return tuple(question.answer(self.labels, self.level) for question in self.questions)
 
