@@ -16,7 +16,11 @@ import primum
 from generate import several_classes
 from primum import SafeClassifier, SafeRegressor
 from primum.safe.candidates.base import Labels
-from primum.safe.candidates.packages import PackagedClassifier, fit_package
+from primum.safe.candidates.packages import (
+    PackagedClassifier,
+    fit_package,
+    regressor_on_request,
+)
 from primum.safe.candidates.trees import BoostingClassifier
 
 # Nearest neighbours under the names of the packages: TabPFN and TabICL load weights when they are
@@ -190,6 +194,13 @@ def test_alone_it_predicts_names(installed):
     assert (clf.predict(X) == theirs.predict(X)).all()
 
 
+def test_weights_are_not_lost_without_a_word(installed):
+    installed("tabpfn", stand_in("TabPFN"))
+    X, y = problem()
+    with pytest.raises(ValueError, match="tabpfn does not support weights of rows"):
+        PackagedClassifier("tabpfn").fit(X[:30], y[:30], sample_weight=np.ones(30))
+
+
 def test_numbers_are_predicted_by_regressors(installed):
     installed("tabpfn", stand_in("TabPFN"))
     rng = np.random.default_rng(0)
@@ -205,5 +216,10 @@ def test_numbers_are_predicted_by_regressors(installed):
     booster = HistGradientBoostingRegressor(**options, min_samples_leaf=3, random_state=0)
     mean, width = y[:60].mean(), y[:60].std()
     booster.fit(X[:60], (y[:60] - mean) / width)
+    theirs = mean + width * booster.predict(X)
+    alone = regressor_on_request(name).set_params(random_state=0).fit(X[:60], y[:60])
+    np.testing.assert_allclose(alone.predict(X), theirs)
+    near = clone(regressor_on_request("tabpfn")).fit(X[:60], y[:60])
+    np.testing.assert_allclose(near.predict(X), reg.baseline_.predict(X))
     own = SafeRegressor([name], baseline=name, **QUICK).fit(X, y)
-    np.testing.assert_allclose(own.predict(X), mean + width * booster.predict(X))
+    np.testing.assert_allclose(own.predict(X), theirs)

@@ -25,10 +25,11 @@ from primum.reading.classifiers import NamedClassifier
 from primum.reading.targets import TargetScale
 from primum.safe.candidates.base import Affine, LinearModel
 from primum.safe.candidates.graphs import KernelModel, NeighborModel
-from primum.safe.candidates.packages import PackagedClassifier, PackagedModel
+from primum.safe.candidates.packages import PackagedClassifier, PackagedModel, PackagedRegressor
 from primum.safe.candidates.trees import (
     BoostedModel,
     BoostingClassifier,
+    BoostingRegressor,
     ForestClassifier,
     ForestModel,
 )
@@ -44,7 +45,10 @@ CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
     *(ForestClassifier, BoostingClassifier, PackagedClassifier),
 )
-REGRESSORS = tuple(getattr(primum, name) for name in dir(primum) if "Regressor" in name)
+REGRESSORS: tuple[type, ...] = (
+    *(getattr(primum, name) for name in dir(primum) if "Regressor" in name),
+    *(BoostingRegressor, PackagedRegressor),
+)
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
     GivenLabels,

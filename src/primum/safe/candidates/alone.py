@@ -1,15 +1,16 @@
-"""A supervised candidate of the safe choice, alone: a classifier for comparisons."""
+"""A supervised candidate of the safe choice, alone: a classifier or regressor for comparisons."""
 
 from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats
-from primum.safe.candidates.base import CandidateModel, Labels
+from primum.reading.targets import TargetScale
+from primum.safe.candidates.base import CandidateModel, Labels, Numbers, standardising
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):
@@ -91,3 +92,70 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
             Names of classes.
         """
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class CandidateRegressor(RegressorMixin, BaseEstimator):
+    """A supervised candidate of the safe choice as a regressor of its own.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+
+    Attributes
+    ----------
+    model_ : CandidateModel
+        The fitted candidate, which predicts standardised numbers.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the targets.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    @abstractmethod
+    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+        """Return the candidate fitted to rows."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the candidate.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; None: 1.
+
+        Returns
+        -------
+        self
+            The fitted regressor.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        numbers = np.asarray(y, dtype=np.float64)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        scale = standardising(numbers, weight)
+        self.target_mean_, self.target_scale_ = scale.shift, scale.width
+        self.model_ = self._fitted(X, Numbers(numbers, scale, weight))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the predicted numbers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Numbers.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scale = TargetScale(self.target_mean_, self.target_scale_)
+        return np.asarray(scale.restored(self.model_.predict(X)[:, 0]))

@@ -27,7 +27,7 @@ from primum._lazy import is_installed, package_advice
 from primum._typing import AnyArray, Floats
 from primum.reading.classifiers import class_scores
 from primum.reading.targets import TargetScale
-from primum.safe.candidates.alone import CandidateClassifier
+from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
@@ -42,7 +42,11 @@ from primum.safe.candidates.base import (
     constant_model,
     standardisation,
 )
-from primum.safe.candidates.trees import BoostingClassifier, histogram_boosting
+from primum.safe.candidates.trees import (
+    BoostingClassifier,
+    BoostingRegressor,
+    histogram_boosting,
+)
 
 # The labelled rows, at most, to which a model is fitted to load its weights.
 FEW_ROWS = 20
@@ -247,10 +251,37 @@ class PackagedClassifier(CandidateClassifier):
         self.random_state = random_state
 
     def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
-        from sklearn.utils import check_random_state
+        return fit_alone(self.package, X, labels, self.random_state)
 
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return fit_package(self.package, X, labels, seed)
+
+class PackagedRegressor(CandidateRegressor):
+    """The regressor of a package, by the name of the package.
+
+    Parameters
+    ----------
+    package : str
+        "tabpfn", "tabicl" or "catboost".
+    random_state : int, RandomState instance or None, default=None
+        Seed of whatever is random.
+    """
+
+    def __init__(self, package: str, random_state: Any = None) -> None:
+        self.package = package
+        self.random_state = random_state
+
+    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+        return fit_alone(self.package, X, numbers, self.random_state)
+
+
+def fit_alone(name: str, X: Any, labels: Targets, random_state: Any) -> CandidateModel:
+    """Return the model of a package that is no candidate, and cannot note that weights are lost."""
+    from sklearn.utils import check_random_state
+
+    if labels.weight is not None and not PACKAGES[name].takes_weights:
+        raise ValueError(
+            f"{name} does not support weights of rows: choose another model, or pass no weights."
+        )
+    return fit_package(name, X, labels, int(check_random_state(random_state).randint(2**31 - 1)))
 
 
 BOOSTING = "hist_gradient_boosting"
@@ -276,3 +307,9 @@ def classifier_on_request(name: str) -> CandidateClassifier:
     """Return the classifier of a name in ``ON_REQUEST``."""
     require_installed(name)
     return BoostingClassifier() if name == BOOSTING else PackagedClassifier(name)
+
+
+def regressor_on_request(name: str) -> CandidateRegressor:
+    """Return the regressor of a name in ``NUMBERS_ON_REQUEST``."""
+    require_installed(name)
+    return BoostingRegressor() if name == BOOSTING else PackagedRegressor(name)

@@ -24,7 +24,7 @@ from scipy.special import expit, softmax
 
 from primum._sklearn import boosted_trees
 from primum._typing import AnyArray, Floats, Index
-from primum.safe.candidates.alone import CandidateClassifier
+from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     CandidateModel,
     Labels,
@@ -275,6 +275,21 @@ class BoostingClassifier(CandidateClassifier):
 
     def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
         return histogram_boosting(X, labels, self.random_state)
+
+
+class BoostingRegressor(CandidateRegressor):
+    """Gradient boosting of numbers on histograms, with leaves that suit few labels.
+
+    Examples
+    --------
+    >>> from primum.safe.candidates.trees import BoostingRegressor
+    >>> reg = BoostingRegressor(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [1, 1, 5, 5])
+    >>> reg.predict([[0.2], [2.9]]).round(2).tolist()
+    [1.0, 5.0]
+    """
+
+    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+        return histogram_boosting(X, numbers, self.random_state)
 
 
 def histogram_boosting(
