@@ -101,6 +101,7 @@ def test_the_mean_of_several_baselines_has_one_rule():
     assert isinstance(last_step(model), TunedDecisionClassifierCV)
     assert "('neighbours', KNeighborsClassifier())" in code_of(result)
     assert result.methods[0].loss < 0
+    assert [(one.model, one.of_class) for one in result.coefficients] == [("logistic", "yes")] * 3
 
 
 @pytest.mark.parametrize(

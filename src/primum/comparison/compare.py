@@ -35,6 +35,7 @@ from primum.comparison.model import (
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
 from primum.comparison.result import ComparisonResult
+from primum.comparison.ruled import fitted_parts
 from primum.comparison.run import run_comparison
 from primum.comparison.settle import (
     Models,
@@ -363,9 +364,9 @@ class Comparison(ComparisonResult):
     def coefficients(self) -> list[Coefficient]:
         """The coefficients of a linear baseline, the largest first; empty if none is linear."""
         for entry in reversed(self.plan.baselines):
-            model = self._model(entry.name)
-            if hasattr(last_step(model), "coef_"):
-                return coefficients_of(model, entry.name)
+            for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
+                if hasattr(last_step(model), "coef_"):
+                    return coefficients_of(model, name, self.plan.table.labels.classes)
         return []
 
     def to_dict(self) -> dict[str, Any]:

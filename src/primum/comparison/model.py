@@ -609,12 +609,15 @@ def _id(ids: Any, row: int) -> str | None:
     return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
 
 
-def coefficients_of(model: Any, name: str) -> list[Coefficient]:
-    """Return the coefficients of a fitted linear classifier or pipeline, the largest first."""
+def coefficients_of(model: Any, name: str, classes: AnyArray) -> list[Coefficient]:
+    """Return the coefficients of a fitted linear classifier or pipeline, the largest first.
+
+    ``classes`` are the names of its classes: it may have been fitted to codes.
+    """
     coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
-    classes = [str(label) for label in model.classes_]
+    labels = [str(label) for label in classes.tolist()]
     names = _feature_names(model, coef.shape[1])
-    of_class = classes[1:] if len(coef) == 1 else classes
+    of_class = labels[1:] if len(coef) == 1 else labels
     every = [
         Coefficient(name, feature, label, float(value))
         for label, values in zip(of_class, coef, strict=True)

@@ -71,6 +71,18 @@ def is_ruled(classifier: Any) -> bool:
     return isinstance(classifier, TunedDecisionClassifierCV)
 
 
+def fitted_parts(model: Any, name: str) -> list[tuple[str, Any]]:
+    """Return a fitted model by its name; one with a rule as the classifiers that it averages."""
+    last = last_step(model)
+    if not is_ruled(last):
+        return [(name, model)]
+    inside = last.estimator_
+    parts = [(name, inside)]
+    if isinstance(inside, VotingClassifier):
+        parts = [(part, inside.named_estimators_[part]) for part, _ in inside.estimators]
+    return [(part, _in_place(model, fitted)) for part, fitted in parts]
+
+
 def as_given(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries as they were before they had decision rules."""
     given = []
