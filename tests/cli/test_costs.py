@@ -50,6 +50,10 @@ def test_the_saved_model_predicts_by_the_costs(table):
         (["--positive", "maybe"], "positive names the class 'maybe'"),
         (["--scoring", "f1"], "pass --positive yes, for example"),
         (["--cost", "yes:no=2", "--scoring", "f1"], "and --scoring f1 are two answers"),
+        (
+            ["--cost", "yes:no=2", "--model", "ridge", "--save-model", "model.skops"],
+            "there is no model 'ridge': choose from baseline, self-learning",
+        ),
     ],
 )
 def test_errors_are_one_sentence(table, options, message):

@@ -28,6 +28,7 @@ from primum.comparison.compare import Comparison
 from primum.comparison.model import find_name
 from primum.comparison.shares import SHIFTS
 from primum.comparison.words import BASELINE
+from primum.judging.objectives import names_a_rule
 from primum.methods.registry import commands
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
 from primum.tables.files import TableFile, TableFormat, open_table
@@ -271,7 +272,8 @@ def compare(
         )
     if model is not None:
         comparison.check_file(model, "--save-model")
-    check_model_name(name, model, settings["methods"], settings["baseline"])
+    ruled = settings["cost"] is not None or names_a_rule(settings["scoring"])
+    check_model_name(name, model, settings["methods"], settings["baseline"], ruled=ruled)
     output = comparison.output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)
     target, missing = settings["target"], table_format.missing
@@ -331,14 +333,20 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def check_model_name(name: str | None, path: Path | None, methods: Any, baseline: Any) -> None:
-    """Raise an error, before the run, if no model of the table can have a name."""
+def check_model_name(
+    name: str | None, path: Path | None, methods: Any, baseline: Any, *, ruled: bool = False
+) -> None:
+    """Raise an error, before the run, if no model of the table can have a name.
+
+    With decision rules, several baselines are one model.
+    """
     if name is None:
         return
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
     chosen = DEFAULT.values() if isinstance(methods, str) else methods
     parts = MODELS if isinstance(baseline, str) else [BASELINE, *baseline]
+    parts = parts[:1] if ruled and len(parts) > 2 else parts
     names = [*parts, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(

@@ -144,6 +144,11 @@ def read_objective(
     return None
 
 
+def names_a_rule(scoring: str) -> bool:
+    """Return whether models follow a scoring of that name."""
+    return scoring.partition("=")[0] in (BALANCED, F1, RECALL)
+
+
 def _second(classes: AnyArray) -> int | None:
     return 1 if len(classes) == 2 else None
 
