@@ -18,7 +18,9 @@ from primum.comparison.store import ResultsError
 from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
 from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
+from primum.experiments.number_race import NumberRace, run_number_race
 from primum.experiments.pages import reproduction
+from primum.experiments.pages.number_race import write_number_race_report
 from primum.experiments.pages.settling import write_settling_report
 from primum.experiments.paper import PLANS, Plan
 from primum.experiments.race import RACES
@@ -33,8 +35,8 @@ PLAN_OF = {
 }
 PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
-SETTLING = "settling"
-TARGETS = (*PAPER_TARGETS, *RACES, SETTLING, "all")
+SETTLING, NUMBERS = "settling", "safe-regression"
+TARGETS = (*PAPER_TARGETS, *RACES, NUMBERS, SETTLING, "all")
 DONE_IN_PART = 3  # exit code: some data sets are missing, and the others were run
 
 
@@ -83,6 +85,10 @@ class Reproduction:
             study = settling_study(self.datasets, self.repeats, self.seed)
             results = run_study(study, folder, jobs=self.jobs, resume=self.resume)
             words = write_settling_report(folder, results, self.missing)
+        elif target == NUMBERS:
+            race = NumberRace(repeats=self.repeats or NumberRace.repeats, seed=self.seed)
+            results = run_number_race(race, folder, jobs=self.jobs, resume=self.resume)
+            words = write_number_race_report(folder, results)
         else:
             words = self._report(target, folder)
         click.echo("\n".join(words))
@@ -163,7 +169,7 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
     help="List the names for --methods, with their estimators.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-choice and settling."
+    "--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-... and settling."
 )
 @jobs_option("jobs")
 @click.option("--seed", type=int, default=0)
@@ -183,7 +189,8 @@ def reproduce(
 ) -> None:
     """Reproduce a table or figure of the paper and compare it with the published values.
 
-    The targets safe-choice... compare the safe choice with tuned supervised models instead.
+    The targets safe-choice... compare the safe choice with tuned supervised models instead, and
+    safe-regression compares that for numbers with tuned ridge regression.
     settling measures how many labels, of rows where two models differ, answer which one is better.
 
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
@@ -193,7 +200,9 @@ def reproduce(
     if settings["further"] and target not in (*PLAN_OF, "all"):
         raise click.BadParameter(f"{target} compares no methods.", param_hint="--methods")
     out = Path("reproduction") / target if out is None else out
-    without = target == "illustrations" or (target in RACES and not RACES[target].datasets)
+    without = target in ("illustrations", NUMBERS) or (
+        target in RACES and not RACES[target].datasets
+    )
     loaded, missing = ([], {}) if without else _load(datasets, data_home)
     if not loaded and not without:
         raise click.ClickException(f"No data set was found. {missing[next(iter(missing))]}")

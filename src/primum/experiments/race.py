@@ -22,8 +22,9 @@ from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
 from primum.safe import SafeClassifier
+from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
-from primum.safe.candidates import CANDIDATES
+from primum.safe.candidates import CANDIDATES, CandidateModel
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.stack import StackedClassifier, stack_of
@@ -38,16 +39,21 @@ LEVEL = 0.05
 ROUNDING = 1e-12
 
 
+def all_models(safe: SafeStack[Any], scored: OutOfFold) -> dict[str, CandidateModel]:
+    """Return all candidates of a fitted safe choice, and those of its supervised stack, fitted."""
+    models = {**safe.baseline_.models_, **safe.supervised_.models_, **safe.models_}
+    others = [name for name in scored.scores if name not in models]
+    for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
+        models[name] = model
+    return {name: models[name] for name in scored.scores if name in models}
+
+
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
     def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
         super()._combine(scored, entrants, held_out)
-        models = {**self.baseline_.models_, **self.supervised_.models_, **self.models_}
-        others = [name for name in scored.scores if name not in models]
-        for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
-            models[name] = model
-        self.all_models_ = {name: models[name] for name in scored.scores if name in models}
+        self.all_models_ = all_models(self, scored)
 
     @property
     def parts_(self) -> dict[str, StackedClassifier]:
@@ -93,14 +99,14 @@ def differences(
         reference = values[list(PARTS_OF_BASELINE)].mean().idxmin() if against is None else against
         for name in group["classifier"].unique():
             change = (values[name] - values[reference]).dropna().to_numpy()
-            t, p = _paired_t(change)
+            t, p = paired_t(change)
             row = (dataset, name, reference, values[reference].mean(), change.mean(), t, p)
             rows.append((*row, len(change)))
     columns = ["dataset", "classifier", "reference", "reference_mean", "mean", "t", "p", "repeats"]
     return DataFrame(rows, columns=columns)
 
 
-def _paired_t(change: Floats) -> tuple[float, float]:
+def paired_t(change: Floats) -> tuple[float, float]:
     """Return t and the two-sided p of differences; equal models have t = 0 and p = 1."""
     if len(change) < 2 or np.abs(change).max() <= ROUNDING:
         return 0.0, 1.0
