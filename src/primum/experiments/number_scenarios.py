@@ -157,7 +157,7 @@ NUMBER_SCENARIOS = {
     "useless, linear": NumberScenario(useless_linear, 80, 300),
     "useless, curved": NumberScenario(useless_curved, 80, 300),
     "components help": NumberScenario(hidden_factors, 40, 400),
-    "manifold helps": NumberScenario(curved_manifold, 60, 400),
+    "manifold helps": NumberScenario(curved_manifold, 30, 400),
     "pure noise": NumberScenario(pure_noise, 80, 300),
     "heavy tails": NumberScenario(heavy_tails, 80, 300),
     "lognormal target": NumberScenario(lognormal, 80, 300),
