@@ -77,6 +77,13 @@ def test_codes_are_no_words(code):
     assert words_per_cell([code]) == 0
 
 
+def test_words_with_digits_recur():
+    rng = np.random.default_rng(0)
+    said = [" ".join(f"w{i}" for i in rng.integers(0, 50, 8)) for _ in range(40)]
+    assert words_per_cell(said) > 7.5
+    assert words_per_cell([f"{rng.integers(2**40):x} {rng.integers(2**40):x}" for _ in said]) == 0
+
+
 def test_texts_without_spaces_share_groups_of_characters():
     vocabulary = find_vocabulary(["天气很好", "今天天气", "很好吃"])
     words, groups = vocabulary.terms
