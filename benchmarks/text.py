@@ -36,10 +36,13 @@ def documents(rng):
     return TfidfTransformer(sublinear_tf=True).fit_transform(counts), topics
 
 
-def counted(rng, n_documents):
-    """Return the counts of words in random documents, their topics, and their words in order."""
+def counted(rng, n_documents, share=0.3, strength=1.2):
+    """Return the counts of words in random documents, their topics, and their words in order.
+
+    That share of the words is more frequent in one of the topics, the more so the strength.
+    """
     frequency = 1.0 / np.arange(1, N_WORDS + 1)
-    tilt = np.exp(1.2 * rng.normal(size=N_WORDS) * (rng.uniform(size=N_WORDS) < 0.3))
+    tilt = np.exp(strength * rng.normal(size=N_WORDS) * (rng.uniform(size=N_WORDS) < share))
     topics = rng.integers(0, 2, n_documents)
     chances = np.stack([frequency, frequency * tilt])
     chances /= chances.sum(axis=1, keepdims=True)
@@ -126,9 +129,13 @@ def entropy(n_labeled=30):
 
 
 def verdicts(n_draws=10, n_labeled=40):
-    """Print what ``compare`` says of the safe stack and its supervised twin, draw by draw."""
+    """Print what ``compare`` says of the safe stack and its supervised twin, draw by draw.
+
+    Every word says a little about the topic, so that a tuned baseline with 40 labels is as bad as
+    the twin in the table above.
+    """
     rng = np.random.default_rng(0)
-    _, topics, words = counted(rng, N_DOCUMENTS)
+    _, topics, words = counted(rng, N_DOCUMENTS, share=1.0, strength=0.6)
     names, cells = np.array(["a", "b"])[topics], np.array(texts(words), dtype=object)
     for kind in ("topics", "labels at random"):
         answers = []
