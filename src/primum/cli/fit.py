@@ -101,7 +101,8 @@ def fit(
     Rows of DATA without a label are unlabelled rows, and so are those of further tables. Columns
     are prepared as primum compare does: missing cells are imputed, categories become columns of 0
     and 1, dates become days, and all features are standardised, so that --alpha does not depend on
-    units. primum predict then takes tables as they are.
+    units; with free text, they become components of all rows. primum predict then takes tables as
+    they are.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
     for_icls = {name: value for name, value in for_icls.items() if value is not None}
