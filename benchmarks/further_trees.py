@@ -6,8 +6,8 @@ Splits are those of ``primum reproduce safe-choice-50`` and ``safe-choice-100``.
 candidates are scored and fitted once. The stacks with and without the further candidates are then
 weighed on the same out-of-fold scores. The script prints the change of the error, in points, and of
 the squared loss, in hundredths, against the default stack: its mean over the data sets, on how many
-of them it is significant (t-test, and after Holm's correction), and the largest mean loss; and the
-change of its slowest part, the time. The run continues where it was stopped.
+of them it is significant (t-test, and after Holm's correction), and the largest mean loss. The run
+continues where it was stopped.
 
 The data sets of the paper need the folder that ``PRIMUM_DATA`` names.
 """
