@@ -93,7 +93,7 @@ def test_default_has_all_candidates_and_their_counterparts():
     X, y, _ = partly()
     clf = SafeClassifier(cv=3, n_repeats=1, random_state=0).fit(X, y)
     assert list(clf.weights_) == [
-        *("ridge", "logistic", "components", "spreading", "kernel", "tsvm", "icls", "forest")
+        *("ridge", "logistic", "components", "spreading", "kernel", "tsvm", "forest")
     ]
     assert set(clf.supervised_.weights_) == {
         *("ridge", "logistic", "components (labelled)", "neighbours"),

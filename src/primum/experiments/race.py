@@ -24,7 +24,7 @@ from primum.judging.held_out import HeldOut
 from primum.safe import SafeClassifier
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
-from primum.safe.candidates import CANDIDATES, CandidateModel
+from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.stack import StackedClassifier, stack_of
@@ -64,10 +64,12 @@ class RaceClassifier(SafeClassifier):
 
 def race_method(n_classes: int = 2) -> Method:
     """Return the safe choice and all of its parts, as one method of an experiment."""
+    own = [CANDIDATES[name] for name in DEFAULT if CANDIDATES[name].applies_to(n_classes)]
+    raced = {*(candidate.name for candidate in own), *(candidate.counterpart for candidate in own)}
     parts = {
         name: "partly" if candidate.uses_unlabeled else "labeled"
         for name, candidate in CANDIDATES.items()
-        if candidate.applies_to(n_classes) and (n_classes == 2 or name != "svm")
+        if name in raced and candidate.applies_to(n_classes)
     }
     parts |= {SUPERVISED: "labeled", BASELINE: "labeled"}
     return Method(SAFE, RaceClassifier(), score=score_probability, parts=parts)

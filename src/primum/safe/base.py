@@ -35,9 +35,9 @@ from primum.reading.chosen import read_chosen
 from primum.reading.data import FitArguments, not_in_memory, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.rows import ArrayRows
-from primum.safe.candidates import Candidate, CandidateModel, SharedRows, Targets
+from primum.safe.candidates import CandidateModel, SharedRows, Targets
 from primum.safe.candidates.base import as_given, standardisation
-from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, excess_of, read_entrants
+from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entrants
 from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
@@ -121,7 +121,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         of_labeled, of_unlabeled = _groups(given, groups)
         numbers = None if of_labeled is None else np.unique(of_labeled, return_inverse=True)[1]
         targets = self._targets(given, numbers, None if mask is None else mask[labeled_of(given)])
-        entrants = self._entrants(rows, targets.n_outputs, len(folds) + 1, sample_weight)
+        entrants = self._entrants(rows, targets.n_outputs, sample_weight)
         held_out = HeldOut(
             *(folds, targets.given, getattr(self, "classes_", None), targets.weight, of_labeled),
             _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
@@ -161,15 +161,9 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         )
         return with_reduced(rows)
 
-    def _entrants(
-        self, rows: SharedRows, n_outputs: int, n_fits: int, sample_weight: Any
-    ) -> Entrants:
+    def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""
-
-        def excess(candidate: Candidate) -> str:
-            return excess_of(candidate, rows, n_outputs, n_fits)
-
-        problem = n_outputs, rows.unlabeled.shape[0], excess, self._roster
+        problem = n_outputs, rows.unlabeled.shape[0], self._roster
         entrants = read_entrants(self.candidates, self.baseline, *problem)
         if sample_weight is not None and get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight)

@@ -46,7 +46,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     ----------
     candidates : "default" or list, default="default"
         The models to combine. "default" is ``["ridge", "logistic", "components", "spreading",
-        "kernel", "tsvm", "icls", "forest"]``, see Notes. An item of a list is one of these names,
+        "kernel", "tsvm", "forest"]``, see Notes. An item of a list is one of these names, "icls",
         "hist_gradient_boosting", "tabpfn", "tabicl" or "catboost" (the last three if the package
         of that name is installed), or a classifier of your own as ``(name, classifier)`` or
         ``(name, classifier, uses_unlabeled)``. If it uses unlabelled rows, which is the default, it
@@ -165,8 +165,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     * kernel: kernel ridge regression in a Gaussian kernel that is deformed by the graph (in the
       Gaussian kernel of the labelled rows)
     * tsvm: transductive SVM by annealing, for two classes only (the SVM)
-    * icls: implicitly constrained least squares (ridge)
     * forest: 100 extremely randomised trees
+    * icls: implicitly constrained least squares (ridge); not a default candidate
     * hist_gradient_boosting: histogram boosting with small leaves; not a default candidate
     * tabpfn, tabicl, catboost: the classifiers of these packages with their default settings, which
       are imported when they are used; not default candidates. Networks of the first two are
@@ -177,9 +177,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     that use unlabelled rows receive 50 components, by a truncated SVD of all rows; the others
     receive the columns. Each is tuned within every training set. Of more than 4000
     (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
-    ``notes_`` and ``verdict_`` say so. A default candidate that would take a number of operations
-    out of proportion, predicted from the numbers of rows, columns and classes, is left out and
-    noted: *icls* on many thousands of columns, for example.
+    ``notes_`` and ``verdict_`` say so.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,
     kernels and components are computed once. Candidates with the weight 0 are not fitted again.

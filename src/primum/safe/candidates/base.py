@@ -509,13 +509,6 @@ class Candidate(ABC):
         """Return whether it can be fitted to that many classes."""
         return True
 
-    def operations(self, rows: SharedRows, n_classes: int) -> float:
-        """Return about how many operations a fit takes, from the numbers of rows and columns.
-
-        It is 0 if they grow no faster than the rows and columns, so that no size is excessive.
-        """
-        return 0.0
-
     @abstractmethod
     def prepare(self, rows: SharedRows) -> Prepared:
         """Compute what depends on the features only."""

@@ -175,12 +175,6 @@ def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
     return Roster(known, NUMBERS_ON_REQUEST, default, "regressor", _check_predicts_numbers)
 
 
-# Of all fits of a default candidate. scikit-learn's digits, with ten classes, take a quarter of it,
-# and 10,000 rows of two classes with 300 columns a fifth; texts of 4000 rows and as many columns
-# take three times as many.
-MOST_OPERATIONS = 5e12
-
-
 @dataclass(frozen=True)
 class Entrants:
     """The candidates of a stack and of its supervised counterpart.
@@ -246,14 +240,9 @@ def read_entrants(
     baseline: Any,
     n_classes: int,
     n_unlabeled: int,
-    excess: Callable[[Candidate], str] = lambda candidate: "",
     roster: Roster = OF_CLASSES,
 ) -> Entrants:
-    """Return the candidates of a problem; raise an error if they are not valid.
-
-    ``excess`` says why a candidate takes too long. It is asked about default ones: those that a
-    user names are fitted however long they take, and so are baselines.
-    """
+    """Return the candidates of a problem; raise an error if they are not valid."""
     known = dict(roster.known)
     names = _read_names(candidates, known, roster)
     baselines = _read_baseline(baseline, known, roster)
@@ -264,37 +253,12 @@ def read_entrants(
         if not candidate.applies_to(n_classes)
     ]
     chosen = [c for c in chosen if c.applies_to(n_classes)]
-    if isinstance(candidates, str):
-        reasons = {c.name: excess(c) for c in chosen if c.name not in baselines}
-        notes += [reason for reason in reasons.values() if reason]
-        chosen = [c for c in chosen if not reasons.get(c.name)]
     twins = [known[c.counterpart] if c.counterpart else None for c in chosen if c.uses_unlabeled]
     of_both = [c for c in chosen if not c.uses_unlabeled]
     supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
     if n_unlabeled == 0:
         chosen = supervised
     return Entrants(chosen, supervised, baselines, notes)
-
-
-def excess_of(candidate: Candidate, rows: SharedRows, n_classes: int, n_fits: int) -> str:
-    """Return a sentence if fits of a candidate would take a number of operations out of proportion.
-
-    It is predicted from the numbers of rows, columns and classes, so that it does not depend on the
-    machine.
-    """
-    rows = rows.seen_by(candidate)
-    needed = candidate.operations(rows, n_classes) * n_fits
-    if needed <= MOST_OPERATIONS:
-        return ""
-    n_rows, n_columns = rows.n_labeled + rows.unlabeled.shape[0], rows.labeled.shape[1]
-    size = f"{n_rows} rows, {n_columns} columns and {n_classes} classes"
-    if n_classes == 1:  # the column of a number
-        size = f"{n_rows} rows and {n_columns} columns"
-    return (
-        f"{candidate.name} is left out: with {size} it would take about {needed:.0e} operations, "
-        f"and {MOST_OPERATIONS:.0e} are the most; candidates that are listed by name are not left "
-        "out."
-    )
 
 
 def _read_names(candidates: Any, known: dict[str, Candidate], roster: Roster) -> list[str]:

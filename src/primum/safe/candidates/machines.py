@@ -1,21 +1,11 @@
 """The transductive SVM and implicitly constrained least squares, tuned on the labelled rows.
 
-    tsvm    The penalty is the one with the least squared hinge loss of the SVM, its counterpart, in
-            cross-validation of the labelled training rows. Scores are the sigmoid of ``SLOPE``
-            times the margin for two classes, and the softmax of the margins against the rest for
-            more.
-    icls    Tuned as ``ICLSClassifierCV`` does, or ``ICLSRegressorCV`` for numbers within bounds.
-            Its counterpart is ridge regression.
-
-A fit of icls takes, in each of the inner folds and for the chosen point, with n rows, u of them
-unlabelled, d columns, K classes and the rank r = min(n, d):
-
-    a decomposition of the rows          about DECOMPOSITION n d r operations
-    for every point of the grid          about STEPS Newton steps of s^2 max(r, u) operations, where
-                                         s = min(r, u) (K - 1) is the size of their linear systems
-
-This is little for a table, r (K - 1) being a few hundred. Of texts, with more columns than rows,
-the rank is the number of rows.
+tsvm    The penalty is the one with the least squared hinge loss of the SVM, its counterpart, in
+cross-validation of the labelled training rows. Scores are the sigmoid of ``SLOPE``
+times the margin for two classes, and the softmax of the margins against the rest for
+more.
+icls    Tuned as ``ICLSClassifierCV`` does, or ``ICLSRegressorCV`` for numbers within bounds.
+Its counterpart is ridge regression.
 """
 
 from typing import Any
@@ -57,11 +47,6 @@ ICLS_METRICS = (0.0,)
 ICLS_FOLDS = 3
 # Of more unlabelled rows, a random sample is used.
 ICLS_UNLABELED = 1000
-# Steps of Newton's method for a point of the grid: 15 are observed for tables of two classes, 29
-# for the ten of digits. The multiple of n d r makes both parts take as long as observed: that of a
-# singular value decomposition is about 20, and its operations are slower than those of Newton's
-# systems.
-DECOMPOSITION, STEPS = 50.0, 30.0
 
 
 def svm(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
@@ -132,24 +117,11 @@ def _margin_model(machine: Any, labels: Labels) -> LinearModel:
     return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, labels)
 
 
-def icls_operations(rows: SharedRows, n_outputs: int) -> float:
-    """Return about how many operations a fit takes, with so many free labels of a row."""
-    u, d = min(rows.unlabeled.shape[0], ICLS_UNLABELED), rows.labeled.shape[1]
-    n = rows.n_labeled + u
-    rank, n_points = min(n, d), len(ICLS_PENALTIES) * len(ICLS_METRICS)
-    size = min(rank, u) * n_outputs
-    newton = STEPS * float(size) ** 2 * max(rank, u)
-    return (ICLS_FOLDS + 1) * (DECOMPOSITION * n * d * rank + n_points * newton)
-
-
 class Implicit(Transductive):
     """Implicitly constrained least squares."""
 
     name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
     growth = 2.0
-
-    def operations(self, rows: SharedRows, n_classes: int) -> float:  # noqa: D102
-        return icls_operations(rows, n_classes - 1)
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
         own = labels.take(train)
@@ -180,9 +152,6 @@ class ImplicitNumbers(Transductive):
 
     def __init__(self, bounds: tuple[float, float] | None) -> None:
         self.bounds = bounds
-
-    def operations(self, rows: SharedRows, n_classes: int) -> float:  # noqa: D102
-        return icls_operations(rows, 1)
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: Numbers) -> LinearModel:  # noqa: D102
         own = labels.take(train)
