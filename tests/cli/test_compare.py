@@ -324,3 +324,16 @@ def test_rows_do_not_both_belong_together_and_not(compare):
     answer = compare("--group", "plan", "--independent-rows")
     assert answer.exit_code == 2
     assert "--independent-rows says that no rows belong together, but --group" in answer.output
+
+
+def test_labels_that_are_no_random_sample(compare, tmp_path):
+    output = succeeded(compare("--shift", "label", "--out", "report.json"))
+    words = " ".join(output.split())
+    assert "weighted to estimate those on the unlabelled rows (shift='label')" in words
+    assert "Shares of the classes among the 36 unlabelled rows, with 95% intervals: 'no' " in words
+    stored = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert stored["shift"]["kind"] == "label"
+    assert sum(one["estimate"] for one in stored["shares"]["classes"]) == pytest.approx(1)
+    answer = compare("--shift", "prior", "--force")
+    assert answer.exit_code == 2
+    assert "'prior' is not one of 'none', 'label', 'covariate'" in answer.output

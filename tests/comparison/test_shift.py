@@ -6,9 +6,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
-from primum import ICLSClassifier, LeastSquaresClassifier
+from primum import ICLSClassifier, LeastSquaresClassifier, TSVMClassifier
 from primum.comparison.code import code_of
+from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
+from primum.reading.classifiers import Entry
 
 QUICK = {
     "baseline": [("ridge", LeastSquaresClassifier(alpha=0.1))],
@@ -75,6 +77,14 @@ def test_models_learn_from_weighted_labels(by_label):
     assert model[-1].coef_ == pytest.approx(again.coef_)
     plain = LeastSquaresClassifier(alpha=0.1).fit(model[0].transform(X[known]), y[known])
     assert np.abs(plain.coef_ - again.coef_).max() > 1e-3
+
+
+def test_transductive_machines_assume_the_shares_of_the_weighted_labels():
+    X, y, _ = shifted()
+    weight = np.where(y == 1, 0.25, 1.0)
+    fitted = fit_entry(Entry("TSVM", TSVMClassifier(alpha=0.1)), X, y, weight=weight)
+    known = y >= 0
+    assert fitted.prior == pytest.approx(np.average(y[known], weights=weight[known]))
 
 
 def test_what_was_done_is_said_everywhere(by_label):

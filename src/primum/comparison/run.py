@@ -50,7 +50,9 @@ from primum.reading.chosen import drawn_confidence, drawn_share
 from primum.reading.classifiers import Entry, class_scores
 
 
-def assume_drawn_shares(estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int) -> None:
+def assume_drawn_shares(
+    estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int, weight: Floats | None = None
+) -> None:
     """Let a classifier take the shares of the classes from labels drawn at random only.
 
     Parameters
@@ -62,13 +64,15 @@ def assume_drawn_shares(estimator: Any, codes: Index, chosen: Mask, n_unlabeled:
         Classes of the labelled rows, and which labels were not drawn at random.
     n_unlabeled : int
         Number of unlabelled rows among those that it is fitted to.
+    weight : array, default=None
+        Weights of the labelled rows, with which they have the shares of the unlabelled ones.
     """
     last = last_step(estimator)
-    if isinstance(last, WithPrior) and isinstance(last.prior, str):
+    if isinstance(last, WithPrior) and isinstance(last.prior, str) and chosen.any():
         sizes = int(codes.max()) + 1, n_unlabeled
         last.prior = drawn_confidence(codes, chosen, *sizes, last.prior_level)
     elif isinstance(last, TransductiveMachine) and last.prior is None:
-        last.prior = drawn_share(codes, chosen, n_unlabeled)
+        last.prior = drawn_share(codes, chosen, n_unlabeled, weight)
 
 
 def known_rows(y: Any) -> Index:
@@ -435,16 +439,21 @@ def _fit_keeping(
     entry: Entry, X: Any, y: Any, groups: Any, chosen: Mask | None, weight: Floats | None
 ) -> Any:
     """Return an entry fitted to rows, tuned in folds that keep groups together."""
-    if groups is None and chosen is None:
-        return entry.fit(X, y, weight)
+    if groups is None and chosen is None and weight is None:
+        return entry.fit(X, y)
     estimator, labeled = clone(entry.estimator), known_rows(y)
     if groups is not None:
         codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
         keep_groups(estimator, at, codes, groups[labeled])
-    if chosen is not None and entry.uses_unlabeled:
+    if entry.uses_unlabeled and not (chosen is None and weight is None):
         codes = _codes_of(y[labeled])
-        assume_drawn_shares(estimator, codes, chosen[labeled], len(y) - len(labeled))
+        none = np.zeros(len(labeled), dtype=bool)
+        of_labeled = None if weight is None else weight[labeled]
+        assume_drawn_shares(
+            *(estimator, codes, none if chosen is None else chosen[labeled]),
+            *(len(y) - len(labeled), of_labeled),
+        )
     return replace(entry, estimator=estimator).fit(X, y, weight)
 
 

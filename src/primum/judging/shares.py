@@ -16,8 +16,9 @@ two means of one population that was divided at random, so that the error has th
 
 whatever the scores are. The variance of f does not enter, because the unlabelled rows are the whole
 population of interest. So the weight lambda that makes the interval short is the slope of the
-regression of y on f, within [0, 1], the same for all classes so that the shares add up to 1. (With
-N much larger than n it is the weight of PPI++.) lambda = 0 is the share of the labelled rows.
+regression of y on f, within [0, 1], the same for all classes so that the shares add up to 1; that
+of a fold comes from the labelled rows of the others. (With N much larger than n it is the weight of
+PPI++.) lambda = 0 is the share of the labelled rows.
 
 **Label shift**: the classes have other shares, but their rows look the same. Any function g of the
 scores then has the same mean A_j in class j on either side, and the shares q solve
@@ -35,7 +36,7 @@ With b the k-th row of the inverse of (A_1 ... A_K) and s_j^2 the variance of b'
 interval with the design effect S_e^2 / (p (1 - p)), and for label shift that of Fieller. So they do
 not shrink to a point near 0 and 1, and a class of which few rows are labelled but that is rare
 among the unlabelled ones costs little. Variances include one more row (or group) with the largest
-residual, for label shift half of one and half a row with the variance of all classes: a good model
+residual, for label shift parts of rows with that and with the variance of all classes: a good model
 errs in few labelled rows, and their number is chance. Quantiles are Student's. A percentile
 bootstrap of the maximum likelihood estimate, over labelled and unlabelled rows, contained the truth
 in only 82% of the draws with ten rows of a class, and takes a hundred times as long.
@@ -54,7 +55,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
@@ -64,11 +65,12 @@ LEVEL = 0.95
 # With the share 0 of a class there would be no score of it.
 LEAST_SHARE = 0.02
 EM_PASSES, EM_CHANGE = 500, 1e-6
-# What is added to the variance of a class, in rows: those of a rare class are few.
-PRIOR_ROWS = 0.5
-# The largest residual counts as at least this, that of a row about which a model is undecided: one
-# that was right in all labelled rows is not always right.
-LEAST_LARGEST = 0.5
+# What is added to the variance of a class, in rows: those of a rare class are few. A part of a row
+# has the variance of all classes, another one the largest residual.
+POOLED_ROWS, LARGEST_ROWS = 0.25, 0.5
+# The largest residual counts as at least this, that of a row about which a model is undecided (less
+# within a class): one that was right in all labelled rows is not always right.
+LEAST_LARGEST, LEAST_LARGEST_IN_CLASS = 0.5, 0.3
 # A smaller singular value of the confusion matrix is that of scores that do not tell classes apart.
 LEAST_SINGULAR = 1e-3
 RANDOM, LABEL, COVARIATE = "none", "label", "covariate"
@@ -344,27 +346,42 @@ def maximum_likelihood_shares(unlabeled: Floats, labeled: Floats) -> Floats:
 
 def _prediction_powered(scored: FoldScores, level: float) -> tuple[Floats, Floats]:
     """Return the shares and their intervals (K, 2) for labels drawn at random, or weighted so."""
-    y, f, weight = scored.one_hot, scored.scores, scored.row_weight
-    of_rows = scored.unlabeled_rows(scored.unlabeled)
-    slope = _slope(y - weight @ y, f - weight @ f, weight)
-    residual = y - slope * f
-    shares = slope * of_rows.mean(axis=0) + weight @ residual
+    y, weight, slopes = scored.one_hot, scored.row_weight, _slopes(scored)
+    of_rows = scored.unlabeled_rows(slopes[:, None, None] * scored.unlabeled)
+    residual = y - slopes[scored.fold_of, None] * scored.scores
+    shares = of_rows.mean(axis=0) + weight @ residual
     size, n_units = scored.size, scored.n_unlabeled_units
     variance = _variance_of_mean(residual, scored) * (1 + size / n_units)
     missed = 1 / len(of_rows) - 1 / scored.n_unlabeled
-    variance = variance + slope**2 * of_rows.var(axis=0) * max(missed, 0.0)
+    variance = variance + of_rows.var(axis=0) * max(missed, 0.0)
     p = (size * (weight @ y) + 1) / (size + 2)
     effect = variance / (p * (1 - p))
     if scored.groups is None:  # that of the labels alone, which the weight 0 would give
         effect = np.minimum(effect, 1 / size + 1 / n_units)
-    quantile = stats.t.ppf((1 + level) / 2, max(size - 1, 1))
+    quantile = special.stdtrit(max(size - 1, 1), (1 + level) / 2)
     shares = _on_simplex(shares)
     factors = quantile**2 * effect
     return shares, np.array([_wilson(*one) for one in zip(shares, factors, strict=True)])
 
 
-def _slope(y: Floats, f: Floats, weight: Floats) -> float:
-    """Return the slope of the regression of centred labels on centred scores, within [0, 1]."""
+def _slopes(scored: FoldScores) -> Floats:
+    """Return the weight of the scores of every fold, from the labelled rows of the others.
+
+    If it depended on the rows of the fold, the estimate would be biased: a sample with many rows of
+    a rare class has both higher scores and a steeper slope.
+    """
+    n_folds = len(scored.unlabeled)
+    if n_folds == 1:
+        return np.array([_slope(scored, np.arange(len(scored.codes)))])
+    others = [np.flatnonzero(scored.fold_of != number) for number in range(n_folds)]
+    return np.array([_slope(scored, rows) for rows in others])
+
+
+def _slope(scored: FoldScores, rows: Index) -> float:
+    """Return the slope of the regression of labels on scores in some rows, within [0, 1]."""
+    weight = scored.row_weight[rows] / scored.row_weight[rows].sum()
+    y, f = scored.one_hot[rows], scored.scores[rows]
+    y, f = y - weight @ y, f - weight @ f
     spread = float(np.sum(weight @ f**2))
     if spread < np.finfo(float).eps:
         return 0.0
@@ -377,7 +394,7 @@ def _variance_of_mean(values: Floats, scored: FoldScores) -> Floats:
     centred = weight[:, None] * (values - weight @ values)
     parts = np.zeros((units.max() + 1, values.shape[1]))
     np.add.at(parts, units, centred)
-    correction = len(parts) / max(len(parts) - 2, 1)  # the mean and the slope are estimated
+    correction = len(parts) / max(len(parts) - 1, 1)
     largest = np.maximum(np.abs(parts).max(axis=0), LEAST_LARGEST / len(parts))
     return np.asarray(correction * np.sum(parts**2, axis=0) + largest**2)
 
@@ -434,11 +451,9 @@ def _variance_at(
     sizes, sums, most = _within_classes(residual, scored)
     n_classes = len(sizes)
     pooled = sums.sum() / max(sizes.sum() - n_classes, 1)
-    # Half a row with the variance of all classes, and half a row with the largest residual.
-    half = PRIOR_ROWS
-    variances = (sums + half * pooled) / (sizes - 1 + half) + half * most**2 / sizes
+    freedom = np.append(sizes, sizes.sum() - n_classes + 1) - 1 + POOLED_ROWS
+    variances = (sums + POOLED_ROWS * pooled) / freedom[:-1] + LARGEST_ROWS * most**2 / sizes
     others = np.delete(np.maximum(shares, 1e-6), k)
-    freedom = np.append(sizes - 1 + half, sizes.sum() - n_classes + half)
 
     def variance_at(share: float) -> tuple[float, float]:
         q = np.insert(others / others.sum() * (1 - share), k, share)
@@ -469,7 +484,7 @@ def _within_classes(residual: Floats, scored: FoldScores) -> tuple[Floats, Float
         values = size * np.bincount(units, weight * residual[own])
         sizes.append(size)
         sums.append(np.sum(values**2))
-        most.append(max(np.max(np.abs(values)), LEAST_LARGEST))
+        most.append(max(np.max(np.abs(values)), LEAST_LARGEST_IN_CLASS))
     return np.array(sizes), np.array(sums), np.array(most)
 
 
@@ -480,7 +495,7 @@ def _not_rejected(
 
     def excess(share: float) -> float:
         variance, freedom = variance_at(share)
-        quantile = stats.t.ppf((1 + level) / 2, max(freedom, 1.0))
+        quantile = special.stdtrit(max(freedom, 1.0), (1 + level) / 2)
         return float((solution - share) ** 2 - quantile**2 * variance)
 
     inside = min(max(solution, 0.0), 1.0)

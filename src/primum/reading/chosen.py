@@ -127,7 +127,9 @@ def drawn_labels(labels: SomeKnown, chosen: Mask | None) -> SomeKnown:
     return labels if chosen is None else labels.keeping(~chosen[labels.labeled])
 
 
-def drawn_share(codes: Index, chosen: Mask, n_unlabeled: int) -> float | None:
+def drawn_share(
+    codes: Index, chosen: Mask, n_unlabeled: int, weight: Floats | None = None
+) -> float | None:
     """Return the share of the second of two classes that a transductive method may assume.
 
     Parameters
@@ -138,6 +140,8 @@ def drawn_share(codes: Index, chosen: Mask, n_unlabeled: int) -> float | None:
         Which of them were chosen.
     n_unlabeled : int
         Number of unlabelled rows: both classes have at least one of them.
+    weight : array of shape (n_labeled,), default=None
+        Weights of the labelled rows; None: 1.
 
     Returns
     -------
@@ -147,7 +151,8 @@ def drawn_share(codes: Index, chosen: Mask, n_unlabeled: int) -> float | None:
     drawn = codes[~chosen]
     if n_unlabeled < 2 or len(drawn) == 0:
         return None
-    return float(np.clip(drawn.mean(), 1 / n_unlabeled, 1 - 1 / n_unlabeled))
+    share = np.average(drawn, weights=None if weight is None else weight[~chosen])
+    return float(np.clip(share, 1 / n_unlabeled, 1 - 1 / n_unlabeled))
 
 
 def drawn_confidence(
