@@ -109,7 +109,7 @@ def test_vectors_are_one_block():
     cells = [*RNG.normal(size=(N - 2, 5)), np.zeros(3), None]
     found = column(cells)
     assert (found.kind, found.reading, found.used) == ("vector", "5", True)
-    assert found.action == "5 numbers, scaled together. 3% missing, filled in with the mean."
+    assert found.action == "5 numbers, scaled together; 3% missing, filled in with the mean."
     assert found.note == "One cell is no vector of 5 numbers and counts as missing."
     written = column([str(row.round(3).tolist()) for row in RNG.normal(size=(N, 5))])
     assert (written.kind, written.reading) == ("vector", "5")

@@ -481,8 +481,8 @@ def _columns(result: "Comparison") -> list[Block]:
         for c in _named_once(result.columns)
     ]
     caption = (
-        "Columns of the table and how they are prepared. Means, scales, medians and categories are "
-        "learnt in every training set, never from held-out rows."
+        "Columns of the table and how they are prepared. Means, scales, medians, categories and "
+        "weights of words are learnt in every training set, never from held-out rows."
     )
     header = ("Column", "Kind", "Used", "What is done", "Note")
     return [Table.of(caption, header, rows)] if rows else []

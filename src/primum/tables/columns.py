@@ -17,6 +17,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
+from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS
 from primum.tables.cells import (
     FALSE,
     ISO,
@@ -230,8 +231,8 @@ def _in_block(column: Column, block: str, n_columns: int) -> Column:
 
 
 def _scaled_together(n_numbers: int, missing: float) -> str:
-    filled = f" {_percent(missing)} missing, filled in with the mean." if missing else ""
-    return f"{n_numbers} numbers, scaled together.{filled}"
+    filled = f"; {_percent(missing)} missing, filled in with the mean" if missing else ""
+    return f"{n_numbers} numbers, scaled together{filled}."
 
 
 def _set_aside(column: Column, note: str) -> Column:
@@ -443,10 +444,13 @@ def _levels(n_levels: int, missing: float) -> str:
 def _terms(column: Column) -> str:
     assert column.vocabulary is not None
     words, groups = (f"{len(terms):,}" for terms in column.vocabulary.terms)
-    absent = f" {_percent(column.missing)} missing, which have no words." if column.missing else ""
+    absent = f"; {_percent(column.missing)} missing, which have no words" if column.missing else ""
+    reduced = ""
+    if len(column.vocabulary) > MOST_COLUMNS:
+        reduced = f" Methods that use unlabelled rows receive {COMPONENTS} components of all rows."
     return (
         f"One column for each of {words} words and {groups} groups of 2 or 3 characters, weighted "
-        f"by how rare they are.{absent}"
+        f"by how rare they are{absent}.{reduced}"
     )
 
 
