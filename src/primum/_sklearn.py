@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing as take_rows
@@ -92,3 +92,16 @@ def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
     if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
         parameters |= {"l1_ratios": (0.0,), "use_legacy_attributes": False}
     return LogisticRegressionCV(**parameters)
+
+
+CLASSIFIER, REGRESSOR = "classifier", "regressor"
+
+
+def learner_of(estimator: Any) -> str | None:
+    """Return whether an estimator is a classifier or a regressor; None if it does not say."""
+    try:
+        if is_regressor(estimator):
+            return REGRESSOR
+        return CLASSIFIER if is_classifier(estimator) else None
+    except AttributeError:  # an estimator without tags
+        return None

@@ -18,7 +18,7 @@ def quick_comparisons(monkeypatch, quick_drift):
     monkeypatch.setattr("primum.tables.remarks.N_TREES", 5)
     monkeypatch.setattr("primum.comparison.arguments.MAX_INNER_FOLDS", 2)
     monkeypatch.setattr(
-        "primum.comparison.arguments.logistic_regression_cv",
+        "primum.comparison.target.logistic_regression_cv",
         lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),
     )
 

@@ -106,10 +106,13 @@ def test_flights_are_sampled_and_their_times_are_hours(reported, call, tmp_path)
     assert "but the model was fitted to times of day there: correct the column" in answer.output
 
 
-def test_prices_are_refused_in_one_sentence(compare, refused, tmp_path):
-    tables_like.houses().to_csv(tmp_path / "table.csv", index=False)
-    answer = compare("table.csv", "price")
-    refused(answer, 1, "Column 'price' is a numeric target (", "in 70 labelled rows), which is not")
+def test_few_fractions_are_a_question_in_one_sentence(compare, refused, tmp_path):
+    """Ratings in steps of a half may be classes or numbers."""
+    frame = tables_like.houses()
+    frame["stars"] = [0.5, 1.0, 1.5, 2.0, None] * (len(frame) // 5)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    answer = compare("table.csv", "stars")
+    refused(answer, 1, "may be classes or numbers to predict: pass --classes or --regression.")
     assert len(answer.output.strip().splitlines()) == 1
     assert not (tmp_path / "table-comparison").exists()
 

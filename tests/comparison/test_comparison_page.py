@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum
 from generate import two_classes
-from primum.comparison.arguments import default_baselines, default_methods, inner_folds
+from primum.comparison.arguments import inner_folds
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.records import Records
+from primum.comparison.target import default_baselines, default_methods
 from primum.judging.losses import read_scoring
 from primum.pages.page import asset
 from primum.reading.classifiers import read_entries

@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from generate import two_classes
-from primum.comparison.arguments import default_baselines, default_methods, stack_baseline
+from primum.comparison.target import default_baselines, default_methods, stack_baseline
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.packages import PackagedClassifier
 from primum.safe.candidates.trees import BoostingClassifier

@@ -41,11 +41,6 @@ def test_text_is_a_way_round():
     assert len(primum.LeastSquaresClassifier(alpha=0.1).fit(X, y).classes_) == 69
 
 
-def test_a_comparison_refuses_prices():
-    with pytest.raises(ValueError, match=r"y is a numeric target \(69 different numbers from"):
-        primum.compare(X, PRICES, verbose=False)
-
-
 def test_few_rows_to_score_may_have_different_codes():
     """Whether codes are classes is a question to the rows that are learnt from."""
     codes = RNG.integers(10_000, 99_999, 30)

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from primum.reading.known import read_known
 from primum.reading.labels import refuse_numeric_target
+from primum.tables.labels import read_labels
 from primum.tables.problem import table_problem
 
 RNG = np.random.default_rng(0)
@@ -48,9 +50,8 @@ def test_the_sentence():
         refuse_numeric_target([1.5, 20.0, 300.0, 300.0], "Column 'price'", "put a letter before")
     assert str(caught.value) == (
         "Column 'price' is a numeric target (3 different numbers from 1.5 to 300 in 4 labelled "
-        "rows), which is not supported yet: choose a target of classes or, if the numbers are "
-        "codes of classes, put a letter before. ICLSRegressor fits numbers whose unknown values "
-        "have bounds."
+        "rows), which a classifier cannot learn: predict numbers with primum.compare or a "
+        "regressor or, if the numbers are codes of classes, put a letter before."
     )
 
 
@@ -59,8 +60,80 @@ def test_the_sentence():
 )
 def test_amounts_in_a_table_however_written(write):
     frame = pd.DataFrame({"x": np.arange(80.0) % 7, "price": [*map(write, PRICES), *[None] * 10]})
+    problem = table_problem(frame, "price")
+    assert problem.kind.is_numeric
+    assert problem.labels.tolist() == [*PRICES, *[None] * 10]
+    assert problem.kind.how == (
+        "Column 'price' has 70 different numbers in 70 labels, so numbers are predicted; "
+        "target_kind='classes' treats them as classes."
+    )
+    assert not table_problem(frame, "price", target_kind="classes").kind.is_numeric
     with pytest.raises(ValueError, match=r"^Column 'price' is a numeric target .*put a letter"):
-        table_problem(frame, "price")
+        read_labels(frame["price"], "price", ())
+
+
+def column(cells):
+    """Return a table with a target and a feature."""
+    return pd.DataFrame({"x": np.arange(len(cells)) % 7.0, "y": pd.Series(cells)})
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "sentence"),
+    [
+        (
+            [0.5, 1.0, 1.5] * 9,
+            "auto",
+            r"may be classes or numbers to predict: pass target_kind='c",
+        ),
+        (
+            [*PRICES, "high"],
+            "auto",
+            "'y' has the label 'high' among 70 numbers: correct it, or ad",
+        ),
+        ([*PRICES, "high"], "numbers", "but 'high' in row 71 is not a number"),
+        ([*PRICES, np.inf], "auto", "but 'inf' in row 71 is infinite"),
+        ([2.5] * 9, "numbers", "All 9 known numbers in column 'y' are 2.5, so that there is noth"),
+        (pd.date_range("2020-01-01", periods=30), "auto", "Column 'y' contains dates, which are"),
+        ([f"{d:%d.%m.%Y}" for d in pd.date_range("2020", periods=30)], "numbers", "contains dates"),
+        ([*PRICES.astype(int), -1, -1], "auto", "without empty cells, and -1 is one of its numb"),
+        ([None, None], "numbers", "No row is labelled"),
+        ([1.5, 2.5], "prices", "target_kind must be 'auto', 'classes' or 'numbers', got 'prices'"),
+    ],
+)
+def test_what_cannot_be_predicted_as_numbers(cells, kind, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        table_problem(column(cells), "y", target_kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "sentence"),
+    [
+        (
+            [0.5, 1.0, 1.5] * 9,
+            "auto",
+            "y has 3 different numbers in 27 labels, which may be class",
+        ),
+        ([*PRICES, np.inf], "auto", "Input y contains infinity"),
+        ([2.5, 2.5, 2.5], "numbers", "All 3 known numbers in y are 2.5"),
+        (PRICES.astype("datetime64[D]"), "auto", "y contains dates, which are neither"),
+        ([*PRICES.astype(int), -1], "auto", "contains -1 in 1 rows, its only negative number"),
+        (["a", "b"], "numbers", "y contains 'a' in row 0, which is not a number"),
+    ],
+)
+def test_what_cannot_be_predicted_as_numbers_in_an_array(y, kind, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_known(np.array(y), len(y), kind)
+
+
+def test_numbers_may_be_said_to_be_classes():
+    y = np.array([0.5, 1.0, 1.5, np.nan] * 5)
+    labels, kind = read_known(y, 20, "classes")
+    assert kind.told
+    assert labels.classes.tolist() == ["0.5", "1.0", "1.5"]
+    targets, _ = read_known(y, 20, "numbers")
+    np.testing.assert_array_equal(targets.targets, y[~np.isnan(y)])
+    codes, _ = read_known(np.append(PRICES.astype(int), -1), 71, "classes")
+    assert (len(codes.classes), codes.unlabeled.tolist()) == (70, [70])
 
 
 @pytest.mark.parametrize("write", ["c{:.0f}", "0{:.0f}"])

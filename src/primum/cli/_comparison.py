@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ from pathlib import Path
 import click
 
 from primum._files import unpredictable, write_file
-from primum._words import WIDTH, counted, listed, wrapped
-from primum.cli._options import check_length, check_out, refuse_inputs
+from primum._words import WIDTH, counted, wrapped
+from primum.cli._options import check_length, check_out, in_options, refuse_inputs
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.decision import decision_in_words
 from primum.comparison.model import ModelCard, loss_in_words
+from primum.comparison.number_model import NumberCard, errors_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.words import BASELINE, SAFE, MethodResult, with_article
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
@@ -30,8 +30,11 @@ ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
 MAX_CLASSES = 12
 # The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
-RIDGE_AND_LOGISTIC = ["ridge", "logistic"]
-TUNED_BOTH, SUPERVISED = "tuned ridge and logistic regression", "supervised stack"
+TUNED = {
+    ("ridge", "logistic"): "tuned ridge and logistic regression",
+    ("ridge",): "tuned ridge regression",
+}
+SUPERVISED = "supervised stack"
 ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 
 
@@ -59,23 +62,22 @@ def printable(text: str) -> str:
 
 
 def data_text(result: Comparison) -> str:
-    """Return how many rows every class has, and how many columns are used."""
+    """Return what the labelled rows are, and how many columns are used."""
     table = result.plan.table
-    names = [str(name) for name in table.labels.classes.tolist()]
-    counts = Counter(table.drawn.codes.tolist())
-    classes = listed([f"{name!r}: {counts[code]}" for code, name in enumerate(names)])
+    labels, how = table.drawn_target.in_words, table.target.kind.how
+    how = f"\n{in_options(how)}" if how else ""
     chosen = counted(table.n_chosen, "chosen one")
     chosen = f", {chosen} for training only" if table.n_chosen else ""
     if table.n_unlabeled == 0:
         return (
-            f"All {table.n_labeled} rows are labelled ({classes}{chosen}), so there are no "
+            f"All {table.n_labeled} rows are labelled ({labels}{chosen}), so there are no "
             "unlabelled rows "
             "that could help, and the methods are compared on the labelled rows alone. Unknown "
-            f"labels must be empty cells, or markers listed in --missing.{_columns(result)}"
+            f"labels must be empty cells, or markers listed in --missing.{how}{_columns(result)}"
         )
     unlabeled = counted(table.n_unlabeled, "unlabelled row")
-    drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({classes})"
-    return f"{drawn}{chosen} and {unlabeled}.{_columns(result)}"
+    drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({labels})"
+    return f"{drawn}{chosen} and {unlabeled}.{how}{_columns(result)}"
 
 
 def _columns(result: Comparison) -> str:
@@ -85,12 +87,19 @@ def _columns(result: Comparison) -> str:
     return f"\n{used} of {len(result.columns)} columns are used; the report says how."
 
 
-def _model_text(card: ModelCard | None) -> str:
-    """Return the loss of the recommended model, and what it does with every class."""
+def _model_text(card: ModelCard | NumberCard | None) -> str:
+    """Return the loss of the recommended model, and what it does."""
     if card is None:
         return ""
     name = f"the tuned {card.name}" if card.name == BASELINE else with_article(card.name)
-    loss = wrapped(f"The model to deploy ({name}): {loss_in_words(card)}.")
+    loss = f"The model to deploy ({name}): {loss_in_words(card)}."
+    if isinstance(card, NumberCard):
+        return wrapped(f"{loss} {errors_in_words(card)}")
+    return f"{wrapped(loss)}\n\n{_classes_text(card)}"
+
+
+def _classes_text(card: ModelCard) -> str:
+    """Return what a model does with every class, as a table."""
     head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
     rows = [
         MODEL_ROW.format(
@@ -103,7 +112,7 @@ def _model_text(card: ModelCard | None) -> str:
     ]
     if len(card.classes) > MAX_CLASSES:
         rows.append(f"and {len(card.classes) - MAX_CLASSES} more classes, which the report lists")
-    return "\n".join([loss, "", head, "-" * WIDTH, *rows])
+    return "\n".join([head, "-" * WIDTH, *rows])
 
 
 def _table(result: Comparison) -> str:
@@ -145,7 +154,7 @@ def _caption(result: Comparison) -> str:
 def names_in_words(result: Comparison, shown: str) -> str:
     """Return what the models are whose names do not say it, if they occur in the table or text."""
     names = [entry.name for entry in result.plan.baselines]
-    parts = TUNED_BOTH if names == RIDGE_AND_LOGISTIC else " and ".join(names)
+    parts = TUNED.get(tuple(names), " and ".join(names))
     meanings = {BASELINE: f"the average of {parts}" if len(names) > 1 else parts}
     if any(method.name == SAFE for method in result.methods):
         meanings[SAFE] = (

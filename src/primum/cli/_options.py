@@ -24,6 +24,7 @@ import pyarrow as pa
 from primum._files import replacing
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
+from primum.reading.kinds import SAY_CLASSES, SAY_NUMBERS
 from primum.rows.parquet import SUFFIXES, write_parquet
 from primum.tables.files import TableFormat, not_a_table, table_kind
 from primum.tables.spreadsheets import write_spreadsheet
@@ -66,6 +67,8 @@ def in_options(text: str) -> str:
     """Return a message of the library with options instead of Python's arguments."""
     text = (
         text.replace("pass correct=True", "pass --correct")
+        .replace(SAY_CLASSES, "--classes")
+        .replace(SAY_NUMBERS, "--regression")
         .replace(RESUME, "--resume")
         .replace(OTHER_FOLDER, f"{OTHER_FOLDER} with --out")
     )
@@ -177,6 +180,22 @@ class ErrorCost(click.ParamType):
                 ctx,
             )
         return (true.strip(), predicted.strip()), cost
+
+
+class Bounds(click.ParamType):
+    """The range of a number, as two numbers with a colon between them."""
+
+    name = "low:high"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """Return the two numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            low, high = map(float, value.split(":"))
+        except ValueError:
+            self.fail(f"{value!r} is not a range: write for example 0:100.", param, ctx)
+        return low, high
 
 
 def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:

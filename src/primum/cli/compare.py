@@ -23,13 +23,14 @@ from primum.cli._labelling import (
     why_no_sheet,
     write_labelling,
 )
-from primum.comparison.arguments import default_baselines, default_methods
 from primum.comparison.compare import Comparison
 from primum.comparison.model import find_name
 from primum.comparison.shares import SHIFTS
+from primum.comparison.target import default_baselines, default_methods
 from primum.comparison.words import BASELINE
 from primum.judging.objectives import names_a_rule
 from primum.methods.registry import commands
+from primum.reading.kinds import AUTO, CLASSES, NUMBERS
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
 from primum.tables.files import TableFile, TableFormat, open_table
 from primum.tables.labels import recognised
@@ -116,7 +117,27 @@ def _one_cost(_context: Any, _parameter: Any, parts: Sequence[Any]) -> dict[Any,
 
 TABLE_OPTIONS = options.with_options(
     click.option(
-        "--target", required=True, help="Column with the classes; empty where they are unknown."
+        "--target",
+        required=True,
+        help="Column with the classes, or the numbers, to predict; empty where they are unknown.",
+    ),
+    click.option(
+        "--classes",
+        "target_kind",
+        flag_value=CLASSES,
+        help="The target consists of classes, although they look like numbers to predict.",
+    ),
+    click.option(
+        "--regression",
+        "target_kind",
+        flag_value=NUMBERS,
+        help="The target consists of numbers to predict, although they look like classes.",
+    ),
+    click.option(
+        "--bounds",
+        type=options.Bounds(),
+        help="Range of numbers to predict, for example 0:100, which all of them are certain to be "
+        "in: ICLS is then compared too.",
     ),
     options.id_option("Column that identifies the rows: not a feature; copied to predictions."),
     click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
@@ -135,10 +156,10 @@ TABLE_OPTIONS = options.with_options(
 RUN_OPTIONS = options.with_options(
     click.option(
         "--scoring",
-        default="accuracy",
-        help="How predictions are judged: accuracy, balanced_accuracy, f1, average_precision, "
-        "recall_at_precision=0.9, neg_brier_score, neg_log_loss, or another scorer of "
-        "scikit-learn. The model predicts what is best for it.",
+        help="How predictions are judged. Of classes: accuracy (the default), balanced_accuracy, "
+        "f1, average_precision, recall_at_precision=0.9, neg_brier_score, neg_log_loss; of "
+        "numbers: rmse (the default), mae, r2, rmsle; or another scorer of scikit-learn. The "
+        "model predicts what is best for it.",
     ),
     click.option(
         "--positive",
@@ -261,9 +282,9 @@ def compare(
 ) -> None:
     """Answer whether the unlabelled rows of DATA help, and which model to use.
 
-    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case; some rows have a class
-    in the column --target. Its columns are prepared automatically. Prints a verdict and a table,
-    and writes a report.
+    DATA is a table (CSV, Parquet or a spreadsheet) with one row per case; some rows have a class,
+    or a number, in the column --target. Its columns are prepared automatically. Prints a verdict
+    and a table, and writes a report.
     """
     if settings["independent_rows"] and settings["group"] is not None:
         raise click.UsageError(
@@ -286,7 +307,8 @@ def compare(
             frame = table.frame(as_text)
         table.require([*as_text, *settings["exclude"]], frame.columns)
         whole, total = without_total(frame, target, missing)
-        frame, sample = sampled(whole, target, missing, max_rows, settings["random_state"])
+        kind = settings["target_kind"] or AUTO
+        frame, sample = sampled(whole, target, missing, max_rows, settings["random_state"], kind)
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
         for note in filter(None, (total, sample)):  # before the run, which may take long

@@ -9,52 +9,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from primum._sklearn import count_rows, logistic_regression_cv, take_rows
-from primum._words import listed
-from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable, last_step
+from primum._sklearn import count_rows, learner_of, take_rows
+from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
 from primum.comparison.records import Records
 from primum.comparison.ruled import LEAST_FOLDS, baseline_with_rule, with_rules
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert
-from primum.methods import (
-    ICLSClassifierCV,
-    LeastSquaresClassifierCV,
-    SelfLearningClassifier,
-    TSVMClassifier,
-)
 from primum.reading.arrays import locate_non_finite
 from primum.reading.chosen import chosen_mask
-from primum.reading.classifiers import Entry, read_entries
-from primum.safe import SafeClassifier
-from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
-from primum.safe.candidates import CANDIDATES
-from primum.safe.candidates.alone import CandidateClassifier
-from primum.safe.candidates.packages import ON_REQUEST, classifier_on_request
-from primum.safe.candidates.trees import BoostingClassifier, ForestClassifier
+from primum.reading.classifiers import Entry, last_step, read_entries
+from primum.safe.candidates.packages import ON_REQUEST
 
 if TYPE_CHECKING:
     from primum.tables.problem import TableProblem
 
 
 MAX_INNER_FOLDS = 3
-# Grids as coarse as that of logistic regression: tuning is repeated in every training set.
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-METRICS = (0.0, 0.5)
-# With several classes a fit takes many times as long.
-SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
-# The types of baselines that the safe stack has by the same name.
-OF_STACK: dict[str, type] = {
-    "ridge": LeastSquaresClassifierCV,
-    "logistic": LogisticRegressionCV,
-    **dict.fromkeys(ON_REQUEST, CandidateClassifier),
-}
 # Rows to which a transformer is fitted to find out whether it needs labels.
 MOST_TRIED = 500
 
@@ -66,7 +42,9 @@ def as_list(baseline: Any) -> Any:
     return [(type(baseline).__name__, baseline)] if hasattr(baseline, "fit") else baseline
 
 
-def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) -> Any:
+def given_or_default(
+    entries: Any, what: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
+) -> Any:
     """Return the entries that the user gave, known ones by their names, or all default ones."""
     if entries is not None and not isinstance(entries, str):
         named = [entry for entry in entries if isinstance(entry, str)]
@@ -74,7 +52,8 @@ def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) 
         if any(name not in ON_REQUEST for name in named):
             known = {entry[0]: entry for entry in default()}
         return [
-            _by_name(entry, known, what) if isinstance(entry, str) else entry for entry in entries
+            _by_name(entry, known, what, on_request) if isinstance(entry, str) else entry
+            for entry in entries
         ]
     if entries != "default":
         raise ValueError(
@@ -83,9 +62,9 @@ def given_or_default(entries: Any, what: str, default: Callable[[], list[Any]]) 
     return default()
 
 
-def _by_name(name: str, known: dict[str, Any], what: str) -> Any:
+def _by_name(name: str, known: dict[str, Any], what: str, on_request: Callable[[str], Any]) -> Any:
     if name in ON_REQUEST:
-        return name, classifier_on_request(name), False
+        return name, on_request(name), False
     if name not in known:
         raise ValueError(
             f"{name!r} in {what} is not the name of a default one here, which are "
@@ -93,26 +72,6 @@ def _by_name(name: str, known: dict[str, Any], what: str) -> Any:
             "(name, estimator)."
         )
     return known[name]
-
-
-def stack_baseline(baselines: Sequence[Entry]) -> Any:
-    """Return the baselines of a comparison as the baseline of its safe stack.
-
-    "Safe" means against the model with which everything is compared. The stack has its own ridge
-    and logistic regression, and those on request, by name. A classifier without scores cannot be
-    part of a stack, whose baseline is then the default one.
-    """
-    parts: list[Any] = []
-    for entry in baselines:
-        estimator = last_step(entry.estimator)
-        if isinstance(estimator, OF_STACK.get(entry.name, ())):
-            parts.append(entry.name)
-        elif hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function"):
-            taken = entry.name in CANDIDATES
-            parts.append((f"{entry.name} (baseline)" if taken else entry.name, estimator))
-        else:
-            return DEFAULT_BASELINE
-    return DEFAULT_BASELINE if parts == list(DEFAULT_BASELINE) else parts
 
 
 def read_transformer(prepare: Any, X: Any) -> Any:
@@ -164,16 +123,17 @@ def read_plan(
         Whether the transformer may learn from labels: then no method may judge itself, because it
         would see the labels of held-out rows.
     """
-    n_classes, ruled = len(empty.table.labels.classes), has_rules(scoring)
+    target, ruled = empty.table.target, has_rules(scoring)
     parts = given_or_default(
-        baseline, "baseline", lambda: default_baselines(inner_folds(empty, within=ruled))
+        *(baseline, "baseline"),
+        lambda: target.default_baselines(inner_folds(empty, within=ruled)),
+        target.on_request,
     )
     baselines = read_entries(parts, "baseline", uses_unlabeled=False)
-    of_stack = stack_baseline(baselines)
     rivals = given_or_default(
-        methods,
-        "methods",
-        lambda: default_methods(inner_folds(empty, within=ruled), n_classes, scoring, of_stack),
+        *(methods, "methods"),
+        lambda: target.default_methods(inner_folds(empty, within=ruled), scoring, baselines),
+        target.on_request,
     )
     plan = replace(
         empty,
@@ -181,6 +141,7 @@ def read_plan(
         methods=_prepared(prepare, read_entries(rivals, "methods")),
     )
     _check_names(plan)
+    _check_learners(plan)
     if ruled:
         n_folds = max(min(_fewest_to_tune(plan), MAX_INNER_FOLDS), LEAST_FOLDS)
         plan = replace(
@@ -235,12 +196,7 @@ def inner_folds(plan: ComparisonPlan, *, within: bool = False) -> int:
     """
     counts = plan.class_counts(0)
     if counts.min() < 2:
-        rarest = plan.table.labels.classes.tolist()[int(counts.min(axis=0).argmin())]
-        raise ValueError(
-            f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
-            "can be tuned: label more rows of it (three are the least), or empty its labels, so "
-            "that its rows count as unlabelled."
-        )
+        raise ValueError(plan.table.target.too_few_to_tune(counts))
     least = _fewest_to_tune(plan)
     n_folds = min(least, MAX_INNER_FOLDS)
     left = least - ceil(least / n_folds)
@@ -254,32 +210,16 @@ def _fewest_to_tune(plan: ComparisonPlan) -> int:
     return min(tunable, default=1)
 
 
-def default_baselines(inner: int) -> list[tuple[str, Any]]:
-    """Return ridge and logistic regression, tuned in ``inner`` folds."""
-    logistic = logistic_regression_cv(
-        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring="neg_log_loss"
-    )
-    return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
-
-
-def default_methods(
-    inner: int, n_classes: int, scoring: Any, baseline: Any = DEFAULT_BASELINE
-) -> list[tuple[str, Any, bool]]:
-    """Return the safe stack, given its baseline, and the other methods, tuned in ``inner`` folds.
-
-    The last two are supervised alternatives to the baseline: without them, nobody would know
-    whether a model of another kind is better than unlabelled rows can make a linear one.
-    """
-    grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
-    methods = [
-        ("safe stack", SafeClassifier(baseline=baseline, scoring=scoring), True),
-        ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
-        ("self-learning", SelfLearningClassifier(LogisticRegression()), True),
-    ]
-    if n_classes == 2:
-        methods.append(("TSVM", TSVMClassifier("annealing", alpha=0.1), True))
-    alternatives = (("forest", ForestClassifier()), ("boosting", BoostingClassifier()))
-    return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
+def _check_learners(plan: ComparisonPlan) -> None:
+    """Raise an error for a regressor among classifiers, or the other way round."""
+    target = plan.table.target
+    for entry in plan.entries:
+        last = last_step(entry.estimator)
+        if learner_of(last) not in (target.learner, None):
+            raise ValueError(
+                f"{entry.name!r} is a {learner_of(last)} ({type(last).__name__}), but "
+                f"{target.kind.word} are predicted: pass a {target.learner}."
+            )
 
 
 def _check_names(plan: ComparisonPlan) -> None:
@@ -301,6 +241,7 @@ def read_problem(
     target: str | None,
     independent_rows: bool,
     chosen: Any,
+    target_kind: str,
     *columns: Any,
 ) -> "TableProblem | None":
     """Return the problem in a table, or None if there is no target."""
@@ -327,7 +268,9 @@ def read_problem(
         rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
         chosen = chosen_mask(rows, count_rows(frame))
     id, group, exclude, missing = columns
-    return table_problem(frame, target, id, group, exclude, missing, independent_rows, chosen)
+    return table_problem(
+        *(frame, target, id, group, exclude, missing, independent_rows, chosen), target_kind
+    )
 
 
 def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
@@ -350,7 +293,7 @@ def alerts_on_data(
         return []
     from primum.tables.remarks import array_alert
 
-    labeled = np.zeros(len(table.codes), dtype=bool)
+    labeled = np.zeros(table.n_rows, dtype=bool)
     labeled[table.drawn.labeled] = True
     found = array_alert(table.X, labeled)
     return [] if found is None else [found]
@@ -366,41 +309,6 @@ def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
         for rows in (table.drawn.labeled, table.drawn.unlabeled)
     ]
     return find_drift(*parts, prepare=prepare, random_state=seed)
-
-
-# Labelled rows of a class: one is held out, and two are split again where something is tuned.
-LEAST_TO_TUNE, LEAST = 3, 2
-
-
-def check_class_sizes(table: PartlyLabeledTable, *classifiers: Any) -> None:
-    """Raise an error if classes have too few labelled rows to be compared on.
-
-    ``classifiers`` are the baselines and the methods; the default ones, which are names, are tuned.
-    """
-    labels, at_random = table.drawn, "" if table.chosen is None else ", drawn at random"
-    default = [
-        isinstance(given, str) or any(isinstance(entry, str) for entry in given)
-        for given in classifiers
-        if given is not None
-    ]
-    needed = LEAST_TO_TUNE if any(default) else LEAST
-    counts = np.bincount(labels.codes, minlength=len(labels.classes)).tolist()
-    rare = [
-        f"{name!r} ({count})"
-        for name, count in zip(labels.classes.tolist(), counts, strict=True)
-        if count < needed
-    ]
-    if rare:
-        few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
-        # Of two classes, none can be done without.
-        other = ", or empty these labels, so that their rows count as unlabelled"
-        if labels.classes.dtype.kind in "iu" and len(rare) > len(counts) / 2:
-            other += " (if they are measurements: numeric targets are not supported yet)"
-        raise ValueError(
-            f"{few} fewer than {needed} labelled rows{at_random}, which a comparison needs of "
-            f"every class to hold some out and learn from the others: label more rows{at_random}"
-            f"{other if len(counts) - len(rare) > 1 else ''}."
-        )
 
 
 def check_rows(X: Any, prepare: Any, baseline: Any) -> None:

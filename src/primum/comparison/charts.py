@@ -52,7 +52,7 @@ def changes_chart(result: "Comparison") -> Chart:
         "you used the method "
         f"instead of the tuned baseline.{point} Dots are estimates; bars are {level} intervals, "
         "widened to allow for the number of methods. Shaded: changes of up to "
-        f"{measure.show_limit(result.equivalence)}, which make no practical difference. If a bar "
+        f"{result.limit_in_words}, which make no practical difference. If a bar "
         "extends beyond the shaded region on both sides, the method may be better or worse."
     )
     if not why_not(result):
@@ -70,7 +70,7 @@ def changes_chart(result: "Comparison") -> Chart:
             for name, verdict in verdicts
         ],
     )
-    edge = result.equivalence * measure.scale
+    edge = result.limit * measure.scale
     return Chart(interval_chart(items, edge, label, f"{label}. {described}."), caption, numbers)
 
 
@@ -153,7 +153,7 @@ def plot_comparison(result: "Comparison") -> Any:
 
 def _draw_changes(panel: Any, result: "Comparison") -> None:
     measure, compared = result.loss.measure, result.compared
-    edge = result.equivalence * measure.scale
+    edge = result.limit * measure.scale
     panel.axvspan(-edge, edge, color="#999999", alpha=0.25, linewidth=0, label="no difference")
     panel.axvline(0, color="#000000", linewidth=0.8)
     for row, verdict in enumerate(method.judged for method in compared):

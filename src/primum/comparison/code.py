@@ -6,18 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.preprocessing import StandardScaler
 
-from primum.comparison.arguments import (
-    default_baselines,
-    default_methods,
-    has_rules,
-    inner_folds,
-    stack_baseline,
-)
-from primum.comparison.plan import last_step
+from primum.comparison.arguments import has_rules, inner_folds
 from primum.comparison.ruled import as_given
 from primum.judging.objectives import Objective
-from primum.reading.classifiers import Entry
-from primum.safe.candidates.alone import CandidateClassifier
+from primum.reading.classifiers import Entry, last_step
+from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.tables.labels import MARKS_CHOSEN
 
 if TYPE_CHECKING:
@@ -86,7 +79,11 @@ def _roles(problem: "TableProblem | None") -> Iterator[str]:
 
 def _settings(result: "Comparison") -> Iterator[str]:
     """Yield the arguments that differ from the default, and always the seed."""
-    plan = result.plan
+    plan, target = result.plan, result.plan.table.target
+    if target.is_told:
+        yield f"target_kind={target.kind.word!r}"
+    if target.limits is not None:
+        yield f"bounds={target.limits!r}"
     yield from _objective(result)
     if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
@@ -97,7 +94,7 @@ def _settings(result: "Comparison") -> Iterator[str]:
         yield f"shift={result.shift.kind!r}"
     if plan.nested:
         yield "nested=True"
-    if result.equivalence != 0.01:
+    if result.equivalence != target.default_equivalence:
         yield f"equivalence={result.equivalence!r}"
     if result.level != 0.95:
         yield f"level={result.level!r}"
@@ -106,8 +103,8 @@ def _settings(result: "Comparison") -> Iterator[str]:
 
 def _objective(result: "Comparison") -> Iterator[str]:
     """Yield what predictions are judged by: costs, or a scoring and the class that it is about."""
-    loss, objective = result.loss, result.loss.objective
-    names = result.plan.table.labels.classes.tolist()
+    loss, objective, target = result.loss, result.loss.objective, result.plan.table.target
+    names = [] if target.classes is None else target.classes.tolist()
     if objective is not None and objective.cost is not None:
         costs = {
             (names[i], names[j]): cost
@@ -116,7 +113,7 @@ def _objective(result: "Comparison") -> Iterator[str]:
             if i != j
         }
         yield f"cost={costs!r}"
-    elif loss.scoring != "accuracy":
+    elif loss.scoring != target.default_scoring:
         yield f"scoring={_written(loss.scoring)}"
     if objective is not None and objective.positive is not None:
         yield f"positive={names[objective.positive]!r}"
@@ -147,13 +144,11 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
 def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the methods and baselines that ``primum.compare`` has by default for these data."""
     try:
-        scoring = result.loss.objective or result.loss.scoring
+        scoring, target = result.loss.objective or result.loss.scoring, result.plan.table.target
         inner = inner_folds(result.plan, within=has_rules(scoring))
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
-        n_classes = len(result.plan.table.labels.classes)
-        baseline = stack_baseline(as_given(result.plan.baselines))
-        methods = default_methods(inner, n_classes, scoring, baseline)
-        return methods, default_baselines(inner)
+        methods = target.default_methods(inner, scoring, as_given(result.plan.baselines))
+        return methods, target.default_baselines(inner)
     except ValueError:  # with so few labels of a class there are none
         return [], []
 
@@ -166,7 +161,7 @@ def _preparation(estimator: Any) -> Any:
 
 def _has_only_a_name(entry: Entry) -> bool:
     """Return whether a classifier of primum is not public: ``primum.compare`` takes its name."""
-    return isinstance(last_step(entry.estimator), CandidateClassifier)
+    return isinstance(last_step(entry.estimator), CandidateClassifier | CandidateRegressor)
 
 
 def _listed(name: str, entries: Sequence[Entry]) -> str:

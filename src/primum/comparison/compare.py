@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from primum._files import write_file
+from primum._typing import AnyArray
 from primum._words import listed
 from primum.comparison import arguments
 from primum.comparison.charts import plot_comparison
@@ -25,15 +26,20 @@ from primum.comparison.model import (
     Changes,
     Coefficient,
     ModelCard,
-    can_be_averaged,
     changes_of,
     coefficients_of,
     find_name,
     fit_model,
     with_assigned,
 )
+from primum.comparison.number_model import (
+    NumberCard,
+    NumberChanges,
+    number_changes_of,
+    with_unlabeled,
+)
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
-from primum.comparison.plan import ComparisonPlan, check_numbers, last_step, read_table
+from primum.comparison.plan import ComparisonPlan, check_numbers, read_table
 from primum.comparison.result import ComparisonResult
 from primum.comparison.ruled import fitted_parts
 from primum.comparison.run import run_comparison
@@ -57,10 +63,10 @@ from primum.comparison.words import (
 )
 from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL
-from primum.judging.losses import read_scoring
-from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
+from primum.reading.classifiers import last_step
+from primum.reading.kinds import AUTO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,11 +90,13 @@ class Comparison(ComparisonResult):
         ``withholds``, whether no help is claimed because of it.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
-    model_card : ModelCard or None
+    model_card : ModelCard, NumberCard or None
         What is known of the recommended model from rows that were held out: its loss with an
         interval that allows for the choice among the methods, the loss of guessing, recall and
         precision of every class, the confusion matrix, the number of unlabelled rows that it
         assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
+        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
+        predictions for unlabelled rows are outside the range of the known numbers.
         None if a folder of an earlier version, which lacks the predictions, is continued.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
@@ -217,18 +225,29 @@ class Comparison(ComparisonResult):
         return {}
 
     @cached_property
-    def model_card(self) -> ModelCard | None:
-        """What is known of the recommended model; it is fitted to count the unlabelled rows."""
-        card, counts = self._held_out_card, self._assigned()
-        return card if card is None or counts is None else with_assigned(card, counts)
+    def model_card(self) -> ModelCard | NumberCard | None:
+        """What is known of the recommended model; it is fitted to predict the unlabelled rows."""
+        card, table, name = self._held_out_card, self.plan.table, self.recommended
+        if card is None or not table.n_unlabeled:
+            return card
+        if name == BASELINE and not table.target.can_be_averaged(self.plan.baselines):
+            return card
+        found = self._predicted.codes(name)
+        if isinstance(card, NumberCard):
+            return with_unlabeled(card, found)
+        return with_assigned(card, np.bincount(found, minlength=len(card.classes)).tolist())
 
-    def _assigned(self) -> Sequence[int] | None:
-        """Return the unlabelled rows that the recommended model assigns to every class."""
-        name, table = self.recommended, self.plan.table
-        if not table.n_unlabeled or (name == BASELINE and not can_be_averaged(self.plan.baselines)):
-            return None
-        codes = self._predicted.codes(name)
-        return np.bincount(codes, minlength=len(table.labels.classes)).tolist()
+    @property
+    def predicted_numbers(self) -> list[float]:
+        """What the recommended model predicts for the unlabelled rows, if these are numbers."""
+        if self.plan.table.target.classes is not None or not self.plan.table.n_unlabeled:
+            return []
+        return self._predicted.codes(self.recommended).tolist()
+
+    @property
+    def row_ids(self) -> AnyArray | None:
+        """What identifies the rows, if the table has a column for that."""
+        return None if self.problem is None else self.problem.ids
 
     @cached_property
     def _predicted(self) -> Models:
@@ -241,15 +260,18 @@ class Comparison(ComparisonResult):
         return self._predicted if self.whole is None else Models(self, self.whole)
 
     @cached_property
-    def changed(self) -> Changes | None:
-        """The unlabelled rows for which a method and the baseline predict different classes."""
+    def changed(self) -> Changes | NumberChanges | None:
+        """The unlabelled rows for which a method and the baseline predict something else."""
         best, table = self.findings.best, self.plan.table
-        if best is None or not (table.n_unlabeled and can_be_averaged(self.plan.baselines)):
+        if best is None or not table.n_unlabeled:
+            return None
+        if not table.target.can_be_averaged(self.plan.baselines):
             return None
         own, baseline = (self._predicted.codes(name) for name in (best.name, BASELINE))
-        ids = None if self.problem is None else self.problem.ids
-        classes = table.labels.classes.tolist()
-        return changes_of(best.name, own, baseline, table.labels.unlabeled, classes, ids)
+        found, classes = (best.name, own, baseline, table.known.unlabeled), table.target.classes
+        if classes is None:
+            return number_changes_of(*found, self.row_ids, table.target.digits)
+        return changes_of(*found, classes.tolist(), self.row_ids)
 
     @cached_property
     def shares(self) -> EstimatedShares | None:
@@ -366,7 +388,7 @@ class Comparison(ComparisonResult):
         for entry in reversed(self.plan.baselines):
             for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
                 if hasattr(last_step(model), "coef_"):
-                    return coefficients_of(model, name, self.plan.table.labels.classes)
+                    return coefficients_of(model, name, self.plan.table.target.classes)
         return []
 
     def to_dict(self) -> dict[str, Any]:
@@ -469,10 +491,12 @@ def compare(
     group: str | None = None,
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
+    target_kind: str = AUTO,
+    bounds: Any = None,
     methods: str | Sequence[Any] = "default",
     baseline: Any = "default",
     prepare: Any = "scale",
-    scoring: Any = "accuracy",
+    scoring: Any = None,
     cost: Any = None,
     positive: Any = None,
     cv: Any = None,
@@ -493,9 +517,10 @@ def compare(
     left_out: Sequence[str] = (),
     verbose: bool = True,
 ) -> Comparison:
-    """Compare classifiers that use unlabelled rows with tuned supervised ones.
+    """Compare models that use unlabelled rows with tuned supervised ones.
 
-    The labelled rows are split into stratified folds, several times. Every classifier is fitted to
+    They predict classes or numbers, whichever the labels are. The labelled rows are split into
+    folds, several times, which are stratified if there are classes. Every model is fitted to
     the training folds, with all unlabelled rows if it uses them, and judged on the fold held out,
     which is left out of training entirely. Everything that is tuned is tuned again in every
     training set.
@@ -506,14 +531,14 @@ def compare(
         Rows; with ``target``, a table as it is, with columns of any kind: a DataFrame of pandas,
         of polars, or any table with the Arrow PyCapsule or the dataframe interchange protocol.
     y : array-like of shape (n_samples,), default=None
-        Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Pass either y or
-        target.
+        Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Or numbers; NaN,
+        None or pd.NA where unknown. Pass either y or target.
     X_unlabeled : array-like, sparse matrix or DataFrame of shape (n_more, n_features), default=None
         Further unlabelled rows; those of a table need no column with labels.
     target : str, default=None
-        Column of X with the classes, empty where unknown. The other columns are prepared by their
-        kind (numbers, categories, dates, times, booleans), and columns that cannot be learnt from
-        are not used; ``columns`` of the result says what was done to each.
+        Column of X with the classes or numbers, empty where unknown. The other columns are
+        prepared by their kind (numbers, categories, dates, times, booleans), and columns that
+        cannot be learnt from are not used; ``columns`` of the result says what was done to each.
     id : str, default=None
         Column that identifies the rows; not a feature.
     group : str, default=None
@@ -522,30 +547,40 @@ def compare(
         Further columns that are not features.
     missing : sequence of str, default=()
         Markers of missing cells and of unknown labels in a table, in addition to empty cells.
-    methods : "default" or list of (name, classifier[, uses_unlabeled])
-        The classifiers to compare. Those that use unlabelled rows, which is the default, are
-        fitted with -1 for unknown labels. "default" means SafeClassifier, ICLS with ridge and
-        metric tuned, self-learning of a logistic regression and, for two classes, a transductive
-        SVM; and two supervised alternatives to the baseline, a random forest and a histogram
-        booster. A list may contain them by the names "safe stack", "ICLS", "self-learning",
-        "TSVM", "forest" and "boosting", and what is available by name as a baseline.
-    baseline : "default", str, classifier or list of (name, classifier), default="default"
-        Supervised classifier, fitted to labelled rows; of several, the averaged scores are the
-        baseline. "default" means ridge and logistic regression, both tuned, which are also
-        available by the names "ridge" and "logistic". "hist_gradient_boosting", "tabpfn", "tabicl"
-        and "catboost" are available by name too, the last three if the package is installed. The
-        default SafeClassifier is shrunk towards the same baseline.
+    target_kind : {"auto", "classes", "numbers"}, default="auto"
+        What is predicted. "auto" recognises numbers, such as prices, by their fractions, or by
+        being many, mostly different and far apart; the result says so. A few different numbers
+        with fractions that repeat may be either, and raise an error that asks.
+    bounds : (float, float), default=None
+        A range that all numbers to predict are certain to be in: then ICLS is compared too.
+    methods : "default" or list of (name, model[, uses_unlabeled])
+        The classifiers or regressors to compare. Those that use unlabelled rows, which is the
+        default, are fitted with -1, or NaN, for unknown labels. For classes, "default" means
+        SafeClassifier, ICLS with ridge and metric tuned, self-learning of a logistic regression
+        and, for two classes, a transductive SVM; and two supervised alternatives to the baseline, a
+        random forest and a histogram booster. A list may contain them by the names "safe stack",
+        "ICLS", "self-learning", "TSVM", "forest" and "boosting", and what is available by name as a
+        baseline. For numbers it means SafeRegressor, ICLSRegressor if there are bounds, a random
+        forest and a histogram booster, by the same names.
+    baseline : "default", str, model or list of (name, model), default="default"
+        Supervised model, fitted to labelled rows; of several, the averaged scores, or numbers, are
+        the baseline. "default" means ridge and logistic regression, both tuned, which are also
+        available by the names "ridge" and "logistic"; for numbers, tuned ridge regression.
+        "hist_gradient_boosting", "tabpfn", "tabicl" and "catboost" are available by name too, the
+        last three if the package is installed. The default SafeClassifier, or SafeRegressor, is
+        shrunk towards the same baseline.
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
         with ``target`` the preparation of the table.
-    scoring : str or callable, default="accuracy"
-        How predictions are judged: "accuracy" (the error, in points), "balanced_accuracy",
-        "neg_brier_score", "neg_log_loss", any other scorer of scikit-learn, or a callable
-        ``scorer(estimator, X, y)``, of which higher is better and which does not look at X. The
-        models follow "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another
-        precision): each predicts by a decision rule that is chosen for it within the training set.
-        "average_precision" needs no rule.
+    scoring : str or callable, default=None
+        How predictions of classes are judged: "accuracy" (the error, in points, which is the
+        default), "balanced_accuracy", "neg_brier_score", "neg_log_loss"; and of numbers: "rmse" (in
+        units of the target, the default), "mae", "mse", "rmsle", "r2" (one minus it). Or any other
+        scorer of scikit-learn, or a callable ``scorer(estimator, X, y)``, of which higher is
+        better and which does not look at X. Classifiers follow "balanced_accuracy", "f1" and
+        "recall_at_precision=0.9" (or another precision): each predicts by a decision rule that is
+        chosen for it within the training set. "average_precision" needs no rule.
     cost : dict, DataFrame or array-like, default=None
         What errors cost, instead of ``scoring``: ``{(true class, predicted class): cost}``, in
         which any other error costs 1, a DataFrame with true classes as index and predicted ones as
@@ -555,10 +590,10 @@ def compare(
         The class, of two, that is looked for: "f1", "average_precision" and "recall_at_precision"
         are about it, and so are precision and recall in the report.
     cv : int, splitter or iterable, default=None
-        How the labelled rows are split: a number of stratified folds, which keep groups together,
-        a scikit-learn splitter (for rows ordered in time), or pairs of indices of rows of X. None
-        means 5 folds or, if the smallest class has fewer labelled rows (or groups), as many as it
-        has.
+        How the labelled rows are split: a number of folds, which are stratified by class and keep
+        groups together, a scikit-learn splitter (for rows ordered in time), or pairs of indices of
+        rows of X. None means 5 folds or, if the smallest class has fewer labelled rows (or
+        groups), as many as it has.
     n_repeats : int, default=3
         How often the labelled rows are split; only with a number of folds. More repeats make the
         intervals of methods other than SafeClassifier shorter, by at most an eighth.
@@ -590,7 +625,8 @@ def compare(
         learns from labels implies True.
     equivalence : float, default=None
         Differences up to this size make no practical difference. None means 0.01, one point of
-        error, and of costs 5% of the baseline's cost per row.
+        error, and of costs 5% of the baseline's cost per row; of numbers it is a share of the loss
+        of the baseline, 0.02 by default.
     level : float, default=0.95
         The probability that an answer needs; it is adjusted for the number of methods.
     random_state : int, RandomState instance or None, default=0
@@ -628,7 +664,8 @@ def compare(
     With few labelled rows the right verdict is often that one cannot tell. Two fitted models can
     differ in error only on the unlabelled rows for which they predict different classes, so labels
     for these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
-    gives an exact answer after any number of labels.
+    gives an exact answer after any number of labels. Two models of numbers differ on every row, so
+    that there is no such answer for them.
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a
@@ -674,31 +711,35 @@ def compare(
     baseline = arguments.as_list(baseline)
     arguments.check_independence(independent_rows, group, groups)
     problem = arguments.read_problem(
-        *(X, y, X_unlabeled, groups, target, independent_rows, chosen),
+        *(X, y, X_unlabeled, groups, target, independent_rows, chosen, target_kind),
         *(id, group, exclude, missing),
     )
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         chosen = problem.chosen
         prepare = problem.transformer if isinstance(prepare, str) else prepare
-    table = read_table(X, y, X_unlabeled, groups, chosen)
+        target_kind = problem.kind.word
+    table = read_table(
+        *(X, y, X_unlabeled, groups, chosen),
+        target_kind=target_kind,
+        name=target or "",
+        bounds=bounds,
+    )
+    if problem is not None:
+        table = replace(table, target=table.target.of_kind(problem.kind))
     arguments.check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
-        arguments.check_class_sizes(table, baseline, methods)
+        table.drawn_target.check_sizes(table.chosen, baseline, methods)
     prepare = arguments.read_transformer(prepare, table.X)
-    check_numbers(n_repeats, equivalence or 0.0, level, time_budget)
-    objective = read_objective(scoring, table.labels.classes, cost, positive)
-    judged = scoring if objective is None else objective
+    check_numbers(n_repeats, equivalence, level, time_budget)
+    judged = table.target.judged_by(scoring, cost, positive)
     seed = read_seed(random_state)
     plan = arguments.read_plan(
         ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
         *(baseline, methods, prepare, judged),
         learns_from_labels=problem is None or prepare is not problem.transformer,
     )
-    loss = read_scoring(judged, table.labels.classes)
-    if objective is None and positive is not None:  # only the report is about it
-        code = positive_code(positive, table.labels.classes)
-        loss = replace(loss, objective=Objective(ACCURACY, positive=code))
+    loss = table.target.loss(judged, positive)
     drift = arguments.drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     records = run_comparison(

@@ -287,7 +287,7 @@ def rare_class_alert(result: "ComparisonResult") -> Alert | None:
     Alert or None
         None unless models are judged by their errors.
     """
-    labels = result.plan.table.drawn
+    labels = result.plan.table.labels_drawn
     counts, names = labels.counts, labels.classes.tolist()
     rarest, total = int(counts.argmin()), int(counts.sum())
     count = int(counts[rarest])

@@ -17,19 +17,17 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import Pipeline
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of, listed
 from primum.comparison.arguments import with_preparation
-from primum.comparison.plan import ComparisonPlan, last_step
+from primum.comparison.plan import ComparisonPlan
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.run import fit_entry, fit_whole, takes_names
-from primum.comparison.words import BASELINE, show_loss
+from primum.comparison.run import fit_entry, fit_whole
+from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit
 from primum.comparison.workers import seeded
 from primum.judging.held_out import dearest
 from primum.judging.loss_interval import (
@@ -44,7 +42,7 @@ from primum.judging.loss_interval import (
 )
 from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
 from primum.judging.words import Alert, interval_level, percent_of_level
-from primum.reading.classifiers import Entry, NamedClassifier
+from primum.reading.classifiers import Entry, last_step
 from primum.reading.labels import KnownLabels
 from primum.reading.shares import effective_size
 
@@ -88,8 +86,8 @@ class ClassFigures:
 
 
 @dataclass(frozen=True)
-class ModelCard:
-    """What is known of the recommended model.
+class LossCard:
+    """What is known of the loss of the recommended model, whatever it predicts.
 
     Attributes
     ----------
@@ -104,12 +102,62 @@ class ModelCard:
     level : float
         The probability of the interval.
     guessing : float or None
-        The loss of guessing: the most frequent class always, with the shares of the classes as
-        scores; None if the scoring is undefined for it.
+        The loss of guessing without any feature; None if the scoring is undefined for it.
     equivalence : float
         Differences up to this size count as none.
     n_methods : int
         Number of methods among which it was chosen.
+    """
+
+    name: str
+    measure: Measure
+    loss: float
+    interval: tuple[float, float]
+    level: float
+    guessing: float | None
+    equivalence: float
+    n_methods: int
+
+    @property
+    def gain(self) -> float | None:
+        """How much lower the loss is than that of guessing."""
+        return None if self.guessing is None else self.guessing - self.loss
+
+    @property
+    def beats_guessing(self) -> bool | None:
+        """Whether all of the interval is below the loss of guessing, and the gain matters."""
+        if self.guessing is None or self.gain is None:
+            return None
+        return self.interval[1] < self.guessing and self.gain > self.equivalence
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """What must be known before the model is used."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain JSON values."""
+        return {
+            "name": self.name,
+            "measure": self.measure.name,
+            "loss": self.loss,
+            "interval": list(self.interval),
+            "level": self.level,
+            "guessing": self.guessing,
+            "gain": self.gain,
+            "beats_guessing": self.beats_guessing,
+            "n_methods": self.n_methods,
+        }
+
+
+@dataclass(frozen=True)
+class ModelCard(LossCard):
+    """What is known of the recommended model, a classifier.
+
+    Guessing is the most frequent class always, with the shares of the classes as scores.
+
+    Attributes
+    ----------
     classes : tuple of ClassFigures
         What it does with every class.
     confusion : tuple of tuples of float
@@ -125,32 +173,12 @@ class ModelCard:
         Whether it predicts by a decision rule that was chosen for what it is judged by.
     """
 
-    name: str
-    measure: Measure
-    loss: float
-    interval: tuple[float, float]
-    level: float
-    guessing: float | None
-    equivalence: float
-    n_methods: int
     classes: tuple[ClassFigures, ...]
     confusion: tuple[tuple[float, ...], ...]
     roc_auc: float | None = None
     n_assigned: int = 0
     weighted: bool = False
     decides: bool = False
-
-    @property
-    def gain(self) -> float | None:
-        """How much lower the loss is than that of guessing."""
-        return None if self.guessing is None else self.guessing - self.loss
-
-    @property
-    def beats_guessing(self) -> bool | None:
-        """Whether all of the interval is below the loss of guessing, and the gain matters."""
-        if self.guessing is None or self.gain is None:
-            return None
-        return self.interval[1] < self.guessing and self.gain > self.equivalence
 
     @property
     def neglected(self) -> list[ClassFigures]:
@@ -164,16 +192,7 @@ class ModelCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain JSON values."""
-        return {
-            "name": self.name,
-            "measure": self.measure.name,
-            "loss": self.loss,
-            "interval": list(self.interval),
-            "level": self.level,
-            "guessing": self.guessing,
-            "gain": self.gain,
-            "beats_guessing": self.beats_guessing,
-            "n_methods": self.n_methods,
+        return super().to_dict() | {
             "classes": [asdict(one) for one in self.classes],
             "confusion": [list(row) for row in self.confusion],
             "roc_auc": self.roc_auc,
@@ -182,10 +201,10 @@ class ModelCard:
         }
 
 
-def loss_in_words(card: ModelCard) -> str:
+def loss_in_words(card: LossCard) -> str:
     """Return the loss with its interval, beside that of guessing."""
     low, high = (show_loss(value, card.measure) for value in card.interval)
-    level, loss = percent_of_level(card.level), show_loss(card.loss, card.measure)
+    level, loss = percent_of_level(card.level), show_loss_in_unit(card.loss, card.measure)
     guessing = ""
     if card.guessing is not None:
         guessing = f"; guessing: {show_loss(card.guessing, card.measure)}"
@@ -251,6 +270,56 @@ def _advice(card: ModelCard) -> str:
     )
 
 
+@dataclass(frozen=True)
+class FoundLoss:
+    """What held-out rows say of the loss of a method, whatever it predicts.
+
+    Attributes
+    ----------
+    own : HeldOutPredictions
+        Its predictions.
+    figures : dict
+        The attributes of a ``LossCard`` other than the loss of guessing.
+    """
+
+    own: HeldOutPredictions
+    figures: dict[str, Any]
+
+
+def found_of(result: "ComparisonResult", name: str) -> FoundLoss | None:
+    """Return what is known of the loss of a method; None if its predictions are not known.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+        The comparison.
+    name : str
+        The method.
+
+    Returns
+    -------
+    FoundLoss or None
+        Its held-out predictions, and the figures of its card.
+    """
+    candidates = {m.name: m for m in [result.methods[0], *result.compared]}
+    stored = {key: result.records.held_out(key) for key in candidates}
+    held_out = {key: value for key, value in stored.items() if value is not None}
+    if name not in held_out:
+        return None
+    own, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
+    tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
+    figures = {
+        "name": name,
+        "measure": result.loss.measure,
+        "loss": loss,
+        "interval": _interval(result, own, loss, tails),
+        "level": level,
+        "equivalence": result.limit,
+        "n_methods": len(candidates),
+    }
+    return FoundLoss(own, figures)
+
+
 def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     """Return what is known of a method from the predictions of a comparison.
 
@@ -266,27 +335,16 @@ def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
     ModelCard or None
         Without the number of unlabelled rows of every class. None if its predictions are not known.
     """
-    candidates = {m.name: m for m in [result.methods[0], *result.compared]}
-    stored = {key: result.records.held_out(key) for key in candidates}
-    held_out = {key: value for key, value in stored.items() if value is not None}
-    if name not in held_out:
+    found = found_of(result, name)
+    if found is None:
         return None
-    own, loss = held_out[name], candidates[name].loss
-    level = interval_level(result.level)
-    tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
-    labels = result.plan.table.drawn
-    weight = result.plan.table.labeled_weight
-    confusion = _confusion(own, len(labels.classes), weight)
-    drawn_weight = result.plan.table.weight_of(labels.labeled)
+    table, own = result.plan.table, found.own
+    labels = table.labels_drawn
+    confusion = _confusion(own, len(labels.classes), table.labeled_weight)
+    weight = table.weight_of(labels.labeled)
     return ModelCard(
-        name=name,
-        measure=result.loss.measure,
-        loss=loss,
-        interval=_interval(result, own, loss, tails),
-        level=level,
-        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss, drawn_weight),
-        equivalence=result.equivalence,
-        n_methods=len(candidates),
+        **found.figures,
+        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss, weight),
         classes=_figures(confusion, labels),
         confusion=tuple(map(tuple, confusion.tolist())),
         roc_auc=_roc_auc(own),
@@ -345,7 +403,7 @@ def _interval(
         return _interval_of_scores(result, own, loss, tails)
     found = own.all
     rows, losses = row_means(own.rows, of_rows(found))
-    groups = None if table.groups is None else table.groups[table.labels.labeled][rows]
+    groups = None if table.groups is None else table.groups[table.known.labeled][rows]
     share = _training_share(own, table.n_labeled)
     if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
         share *= effective_size(weight[rows]) / len(rows)
@@ -368,9 +426,7 @@ def _interval_of_scores(
     result: "ComparisonResult", own: HeldOutPredictions, loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    mean = result.records.judge(own.folds, result.equivalence).difference(
-        own.all, None, result.loss
-    )
+    mean = result.plan.judge(own.folds, result.equivalence).difference(own.all, None, result.loss)
     return around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
 
 
@@ -469,9 +525,10 @@ class Coefficient:
     feature : str
         Name of the prepared feature.
     of_class : str
-        The class whose score it is a part of; of two classes, the second.
+        The class whose score it is a part of; of two classes, the second; empty for numbers.
     value : float
-        The coefficient. Above 0, larger values of the feature make the class more likely.
+        The coefficient. Above 0, larger values of the feature make the class more likely, or the
+        number larger.
     """
 
     model: str
@@ -484,6 +541,8 @@ class Coefficient:
         """What larger values of the feature mean."""
         if self.value == 0:
             return "no effect"
+        if not self.of_class:
+            return "larger" if self.value > 0 else "smaller"
         return f"{'more' if self.value > 0 else 'less'} likely {self.of_class}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -497,7 +556,7 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     It has the seeds of its first fit, so that the model is the one judged.
     """
     for entry in plan.cross_fitted:
-        if entry.name == name and takes_names(entry):
+        if entry.name == name and entry.is_of_primum:
             return fit_whole(plan, entry)
     return fit_to_all(plan, name, prepare)
 
@@ -519,14 +578,14 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     classifier
         With the seeds of its first fit.
     """
-    labels, rows = plan.table.labels, np.arange(len(plan.table.codes))
-    y = plan.table.names
+    target, rows = plan.table.target, np.arange(plan.table.n_rows)
+    y = target.names
     if name == BASELINE:
         entry = _average(plan, prepare)
     else:
-        entry = _taking_names(next(entry for entry in plan.entries if entry.name == name))
+        entry = target.deployable(next(entry for entry in plan.entries if entry.name == name))
     if not entry.uses_unlabeled:
-        rows, y = labels.labeled, labels.classes[labels.codes]
+        rows, y = target.known.labeled, target.known_names
     groups, chosen = (
         None if values is None else values[rows] for values in (plan.groups, plan.table.chosen)
     )
@@ -548,27 +607,10 @@ def find_name(name: str, names: Sequence[str]) -> str | None:
     return names[keys.index(key_of(name))]
 
 
-def _taking_names(entry: Entry) -> Entry:
-    """Return an entry that can be fitted to the names of classes, with None where unknown."""
-    last = last_step(entry.estimator)
-    if not entry.uses_unlabeled or takes_names(entry):
-        return entry
-    named = NamedClassifier(last)
-    if last is not entry.estimator:
-        *before, (name, _) = entry.estimator.steps
-        named = Pipeline([*before, (name, named)])
-    return Entry(entry.name, named, True)
-
-
-def can_be_averaged(baselines: Sequence[Entry]) -> bool:
-    """Return whether the average of the baselines is a classifier of its own."""
-    return len(baselines) == 1 or all(hasattr(b.estimator, "predict_proba") for b in baselines)
-
-
 def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
-    """Return the mean of the probabilities of the baselines as one classifier."""
-    entries = plan.baselines
-    if not can_be_averaged(entries):
+    """Return the average of the baselines as one model."""
+    entries, target = plan.baselines, plan.table.target
+    if not target.can_be_averaged(entries):
         lacking = next(e.name for e in entries if not hasattr(e.estimator, "predict_proba"))
         raise ValueError(
             f"The baseline {lacking!r} has no predict_proba, so that the average of the baselines "
@@ -581,7 +623,7 @@ def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
         (e.name.replace("__", "_"), e.estimator if prepare is None else last_step(e.estimator))
         for e in entries
     ]
-    average = with_preparation(prepare, VotingClassifier(parts, voting="soft"), False)
+    average = with_preparation(prepare, target.average(parts), False)
     return Entry(BASELINE, average, False)
 
 
@@ -609,13 +651,14 @@ def _id(ids: Any, row: int) -> str | None:
     return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
 
 
-def coefficients_of(model: Any, name: str, classes: AnyArray) -> list[Coefficient]:
-    """Return the coefficients of a fitted linear classifier or pipeline, the largest first.
+def coefficients_of(model: Any, name: str, classes: AnyArray | None) -> list[Coefficient]:
+    """Return the coefficients of a fitted linear model or pipeline, the largest first.
 
-    ``classes`` are the names of its classes: it may have been fitted to codes.
+    ``classes`` are the names of its classes: it may have been fitted to codes. None: it predicts
+    numbers.
     """
     coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
-    labels = [str(label) for label in classes.tolist()]
+    labels = ["", ""] if classes is None else [str(label) for label in classes.tolist()]
     names = _feature_names(model, coef.shape[1])
     of_class = labels[1:] if len(coef) == 1 else labels
     every = [

@@ -6,8 +6,9 @@ the preparation of the columns, failures, and the code that repeats it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from primum._words import counted
 from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.decision import decision_part
-from primum.comparison.model import Changes, ModelCard, loss_in_words
-from primum.comparison.plan import last_step
+from primum.comparison.model import Changes, LossCard, ModelCard, loss_in_words
+from primum.comparison.number_page import changed_numbers, known_numbers, number_blocks
 from primum.comparison.settled import HEADING, settlement_part
 from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
@@ -26,6 +27,7 @@ from primum.comparison.words import (
     estimation,
     show_change,
     show_loss,
+    show_loss_in_unit,
     unit_of,
     with_article,
 )
@@ -48,6 +50,8 @@ from primum.pages.page import (
     markdown_of,
     page_of,
 )
+from primum.reading.classifiers import last_step
+from primum.reading.kinds import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
@@ -109,25 +113,25 @@ def _subtitle(result: "Comparison") -> str:
     parts = [
         *([] if target is None else [f"Column to predict: {target}"]),
         f"{table.labeled_in_words} and {counted(table.n_unlabeled, 'unlabelled row')}",
-        f"{len(table.labels.classes)} classes",
+        table.target.in_short,
     ]
     return " · ".join(parts)
 
 
 def _sections(result: "Comparison", code: str | None) -> list[Section]:
     axes = dict.fromkeys(point.axis for point in result.curves)
-    settled = result.settled
+    settled, shown = result.settled, SHOWN[result.plan.table.target.kind.word]
     sections: list[Section] = [
         ("The answer", _lead(result)),
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
-        ("The model you deploy", _model(result.model_card)),
+        ("The model you deploy", _model(result.model_card, shown)),
         ("What it predicts when", decision_part(result, result.decision)),
-        ("The data", _data(result)),
+        ("The data", _data(result, shown)),
         ("Classes among the unlabelled rows", _shares(result)),
         ("The methods", _methods(result)),
         ("Could a method do harm?", _harm(result)),
         ("More unlabelled rows", [curve_chart(result, axis) for axis in axes]),
-        ("Predictions that changed", _changed(result)),
+        ("Predictions that changed", _changed(result, shown)),
         ("Coefficients of the baseline", _coefficients(result)),
         ("What was done to the columns", _columns(result)),
         ("Failures and what was left out", _left_out(result)),
@@ -162,7 +166,7 @@ def _lead(result: "Comparison") -> list[Block]:
         *([("Chosen labels", f"{table.n_chosen:,}")] if table.n_chosen else []),
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
-            (f"{capitalised(measure.name)} of {_name(m.name)}", show_loss(m.loss, measure))
+            (f"{capitalised(measure.name)} of {_name(m.name)}", show_loss_in_unit(m.loss, measure))
             for m in shown
         ),
     ]
@@ -192,18 +196,48 @@ def answer_part(head: Headline) -> Part:
     return Part("answer", [Answer(head.answer, head.kind, reasons, alerts)])
 
 
-def _model(card: ModelCard | None) -> list[Block]:
-    """Return what is known of the recommended model: loss, classes and confusion matrix."""
+@dataclass(frozen=True)
+class Shown:
+    """How a report shows what is predicted.
+
+    Attributes
+    ----------
+    of_card : callable
+        The card of a model to what follows its loss.
+    of_data : callable
+        A comparison to a table of its labels.
+    of_changes : callable
+        What a method changes to blocks that come first, and to details.
+    changed : callable
+        A mean change in all splits to a text.
+    changed_caption, changed_heading : str
+        What that change is.
+    """
+
+    of_card: Callable[[Any], list[Block]]
+    of_data: Callable[["Comparison"], Table]
+    of_changes: Callable[[Any], tuple[list[Block], list[Block]]]
+    changed: Callable[[float], str]
+    changed_caption: str
+    changed_heading: str
+
+
+def _model(card: LossCard | None, shown: Shown) -> list[Block]:
+    """Return what is known of the recommended model: its loss, and what it does."""
     if card is None:
         return []
     text = f"{capitalised(_name(card.name))} on rows it has not seen: {loss_in_words(card)}."
     if card.guessing is not None:
         losses = (card.loss, *reversed(card.interval))
-        shown = [show_loss(card.guessing - loss, card.measure) for loss in losses]
-        text += f" Gain over guessing: {shown[0]} ({shown[1]} to {shown[2]})."
+        gains = [show_loss(card.guessing - loss, card.measure) for loss in losses]
+        text += f" Gain over guessing: {gains[0]} ({gains[1]} to {gains[2]})."
     if card.n_methods > 1:
         text += f" The interval allows for the choice among {card.n_methods} models."
-    return [Text(text), _classes_table(card), _confusion_table(card)]
+    return [Text(text), *shown.of_card(card)]
+
+
+def _class_tables(card: ModelCard) -> list[Block]:
+    return [_classes_table(card), _confusion_table(card)]
 
 
 def _classes_table(card: ModelCard) -> Table:
@@ -246,14 +280,22 @@ def _mean_count(count: float) -> str:
     return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
 
 
-def _data(result: "Comparison") -> list[Block]:
-    """Return the number of rows of every class, groups and drift."""
+def _class_counts(result: "Comparison") -> Table:
+    """Return the number of labelled rows of every class."""
     table = result.plan.table
-    counts = table.drawn.counts
+    counts = table.labels_drawn.counts
     rows = [
         (str(name), _number(count), f"{count / counts.sum():.0%}")
         for name, count in zip(table.labels.classes, counts, strict=True)
     ]
+    without = ", without chosen ones" if table.n_chosen else ""
+    caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
+    return Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
+
+
+def _data(result: "Comparison", shown: Shown) -> list[Block]:
+    """Return how many rows there are, what was recognised, the labels, groups and drift."""
+    table = result.plan.table
     text = (
         f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
         f"{table.X.shape[1]:,} columns of features."
@@ -261,12 +303,11 @@ def _data(result: "Comparison") -> list[Block]:
     if table.n_chosen:
         text += f" {_chosen_sentence(table.n_chosen)}"
     if table.groups is not None:
-        n_groups = len(np.unique(table.groups[table.labels.labeled].astype(str)))
+        n_groups = len(np.unique(table.groups[table.known.labeled].astype(str)))
         text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
-    without = ", without chosen ones" if table.n_chosen else ""
-    caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
-    shares = Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
-    return [Text(text), shares, Text(_drift_sentence(result.drift))]
+    if table.target.kind.how:
+        text += f" {table.target.kind.how}"
+    return [Text(text), shown.of_data(result), Text(_drift_sentence(result.drift))]
 
 
 def _shares(result: "Comparison") -> list[Block]:
@@ -344,7 +385,7 @@ def _methods(result: "Comparison") -> list[Block]:
     explained = (
         f"The tuned baseline ({parts}) is fitted to the labelled rows alone. A method is called "
         f"better or worse only if the probability of that is at least {level}; differences of up "
-        f"to {measure.show_limit(result.equivalence)} count as none."
+        f"to {result.limit_in_words} count as none."
     )
     return [Text(explained), table]
 
@@ -408,25 +449,22 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
     ]
 
 
-def _changed(result: "Comparison") -> list[Block]:
-    """Return which unlabelled rows a method and the baseline classify differently."""
+def _changed(result: "Comparison", shown: Shown) -> list[Block]:
+    """Return for which unlabelled rows a method and the baseline predict something else."""
     blocks, one_by_one = list[Block](), list[Block]()
     try:
         if result.changed is not None:
-            blocks, one_by_one = _changed_rows(result.changed)
+            blocks, one_by_one = shown.of_changes(result.changed)
     except ValueError as reason:  # an average of baselines that cannot be fitted as one model
         blocks.append(Text(f"It is not known which predictions change. {reason}"))
     judged = {method.name for method in result.compared}
     names = [e.name for e in result.plan.split_entries if len(result.plan.probe)]
-    shares = {name: result.records.changed_share(name) for name in names if name in judged}
+    shares = {name: result.records.changed(name) for name in names if name in judged}
     if shares:
         n_rows = counted(len(result.plan.probe), "unlabelled row")
-        caption = (
-            "Share of the unlabelled rows for which a method and the tuned baseline predict "
-            f"different classes: mean over all splits, on {n_rows}."
-        )
-        rows = [(name, Cell(f"{share:.1%}", value=share)) for name, share in shares.items()]
-        blocks.append(Table.of(caption, ("Method", "Predictions changed"), rows))
+        caption = f"{shown.changed_caption}: mean over all splits, on {n_rows}."
+        rows = [(name, Cell(shown.changed(share), value=share)) for name, share in shares.items()]
+        blocks.append(Table.of(caption, ("Method", shown.changed_heading), rows))
     return [*blocks, *one_by_one]
 
 
@@ -513,12 +551,12 @@ def _left_out(result: "Comparison") -> list[Block]:
 
 def _run(result: "Comparison") -> list[Block]:
     """Return the design, the seed, the estimators and the versions."""
-    plan = result.plan
+    plan, learner = result.plan, result.plan.table.target.learner
     # A time budget may have left out repeats and methods.
     repeats = -(-len(result.records.splits) // plan.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
     design = (
-        f"The labelled rows were split into {plan.n_folds} folds{times}. Every classifier was "
+        f"The labelled rows were split into {plan.n_folds} folds{times}. Every {learner} was "
         "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
         "held-out fold."
     )
@@ -526,7 +564,7 @@ def _run(result: "Comparison") -> list[Block]:
         design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
     settings = (
         f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
-        f"{result.equivalence:g}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
+        f"{result.limit_in_words}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
         "seconds."
     )
     versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
@@ -537,6 +575,7 @@ def _run(result: "Comparison") -> list[Block]:
 def _fits_table(result: "Comparison") -> Table:
     """Return the classifiers with the time of their fits and the p-values of their differences."""
     methods, rows = {method.name: method for method in result.methods}, []
+    learner = result.plan.table.target.learner
     for entry in result.plan.entries:
         numbers: Sequence[str | Cell] = [NONE] * 3
         if (method := methods.get(entry.name)) is not None:
@@ -544,9 +583,31 @@ def _fits_table(result: "Comparison") -> Table:
             numbers = [f"{method.seconds:.2g}", str(method.n_splits), p_value]
         rows.append([entry.name, *numbers, " ".join(repr(last_step(entry.estimator)).split())])
     return Table.of(
-        "Classifiers, each fitted to the prepared columns. Time: mean of one fit and its "
-        "predictions. p: two-sided p-value of the difference from the tuned baseline, adjusted for "
-        "the number of methods by Holm's method.",
-        ("Name", "Time (s)", "Splits", "p (Holm)", "Classifier"),
+        f"{capitalised(learner)}s, each fitted to the prepared columns. Time: mean of one fit and "
+        "its predictions. p: two-sided p-value of the difference from the tuned baseline, adjusted "
+        "for the number of methods by Holm's method.",
+        ("Name", "Time (s)", "Splits", "p (Holm)", capitalised(learner)),
         rows,
     )
+
+
+SHOWN = {
+    CLASSES: Shown(
+        of_card=_class_tables,
+        of_data=_class_counts,
+        of_changes=_changed_rows,
+        changed=lambda share: f"{share:.1%}",
+        changed_caption="Share of the unlabelled rows for which a method and the tuned baseline "
+        "predict different classes",
+        changed_heading="Predictions changed",
+    ),
+    NUMBERS: Shown(
+        of_card=number_blocks,
+        of_data=known_numbers,
+        of_changes=changed_numbers,
+        changed=lambda change: f"{change:.3g}",
+        changed_caption="Root mean square of the difference between the predictions of a method "
+        "and of the tuned baseline for unlabelled rows",
+        changed_heading="Difference",
+    ),
+}

@@ -20,18 +20,20 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import Floats, Index, Mask
 from primum.comparison.store import describe
+from primum.comparison.target import ClassTarget, NumberTarget, Target
 from primum.comparison.workers import rng_for
-from primum.judging.losses import check_folds
+from primum.judging.held_out import HeldOut
 from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
-from primum.reading.chosen import drawn_labels, read_chosen
-from primum.reading.classifiers import Entry
-from primum.reading.classifiers import last_step as last_step
+from primum.reading.chosen import Known, read_chosen
+from primum.reading.classifiers import Entry, last_step
 from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
-from primum.reading.labels import KnownLabels, read_labels
+from primum.reading.kinds import AUTO
+from primum.reading.known import read_known
+from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
 ALL = "all"
@@ -56,10 +58,8 @@ class PartlyLabeledTable:
     ----------
     X : array, CSR matrix or DataFrame
         All rows.
-    codes : array of shape (n_rows,)
-        Classes as 0, 1, ...; -1 where unknown.
-    labels : KnownLabels
-        The classes by name, and where the labelled and unlabelled rows are.
+    target : Target
+        The labels, classes or numbers, and where the labelled and unlabelled rows are.
     groups : array of shape (n_rows,) or None
         Group of each row as a number; further unlabelled rows are groups of their own.
     chosen : bool array of shape (n_rows,) or None
@@ -70,23 +70,43 @@ class PartlyLabeledTable:
     """
 
     X: Any
-    codes: Index
-    labels: KnownLabels
+    target: Target
     groups: Any = None
     chosen: Mask | None = None
     weight: Floats | None = None
 
     @property
-    def names(self) -> AnyArray:
-        """Classes by name; None where unknown."""
-        names = np.full(len(self.codes), None, dtype=object)
-        names[self.labels.labeled] = self.labels.classes[self.labels.codes]
-        return names
+    def known(self) -> Known:
+        """The labels, and where the labelled and unlabelled rows are."""
+        return self.target.known
+
+    @property
+    def labels(self) -> KnownLabels:
+        """The same of classes."""
+        assert isinstance(self.known, KnownLabels), "numbers are predicted"
+        return self.known
+
+    @property
+    def labels_drawn(self) -> KnownLabels:
+        """The classes that were drawn at random."""
+        assert isinstance(self.drawn, KnownLabels), "numbers are predicted"
+        return self.drawn
+
+    @property
+    def codes(self) -> Index:
+        """Classes as 0, 1, ...; -1 where unknown."""
+        assert self.target.classes is not None, "numbers are predicted"
+        return self.target.y
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return self.target.n_rows
 
     @property
     def n_labeled(self) -> int:
         """Number of labelled rows, chosen ones included."""
-        return len(self.labels.labeled)
+        return len(self.known.labeled)
 
     @property
     def n_chosen(self) -> int:
@@ -100,12 +120,17 @@ class PartlyLabeledTable:
     @property
     def labeled_weight(self) -> Floats | None:
         """Weights of the labelled rows; None: all are 1."""
-        return self.weight_of(self.labels.labeled)
+        return self.weight_of(self.known.labeled)
 
     @property
-    def drawn(self) -> KnownLabels:
+    def drawn_target(self) -> Target:
         """The labels that were drawn at random; rows with another one count as unlabelled."""
-        return drawn_labels(self.labels, self.chosen)
+        return self.target.drawn(self.chosen)
+
+    @property
+    def drawn(self) -> Known:
+        """The same as what is known."""
+        return self.drawn_target.known
 
     @property
     def labeled_in_words(self) -> str:
@@ -116,19 +141,28 @@ class PartlyLabeledTable:
     @property
     def n_unlabeled(self) -> int:
         """Number of unlabelled rows."""
-        return len(self.labels.unlabeled)
+        return len(self.known.unlabeled)
 
 
 def read_table(
-    X: Any, y: Any, X_unlabeled: Any = None, groups: Any = None, chosen: Any = None
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    groups: Any = None,
+    chosen: Any = None,
+    *,
+    target_kind: str = AUTO,
+    name: str = "",
+    bounds: Any = None,
 ) -> PartlyLabeledTable:
-    """Return a table from the arguments of ``compare``; a DataFrame stays one."""
+    """Return a table from the arguments of ``compare``; a DataFrame stays one.
+
+    ``name`` is that of the column with the labels.
+    """
     X = _read_rows(X, "X")
-    labels = read_labels(y, count_rows(X), multi_class=True)
-    codes = np.full(count_rows(X), -1)
-    codes[labels.labeled] = labels.codes
-    mask = read_chosen(chosen, labels)
-    groups = None if groups is None else _group_numbers(groups, len(codes))
+    target = read_target(y, count_rows(X), target_kind, name, bounds)
+    mask = read_chosen(chosen, target.known)
+    groups = None if groups is None else _group_numbers(groups, target.n_rows)
     X_unlabeled = given_rows(X_unlabeled)
     if X_unlabeled is not None:
         more = _read_rows(X_unlabeled, "X_unlabeled")
@@ -137,16 +171,24 @@ def read_table(
                 f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
                 "columns in the same order."
             )
-        n_rows, X = len(codes), stack_rows([X, more])
+        n_rows, X = target.n_rows, stack_rows([X, more])
         further = np.arange(n_rows, count_rows(X))
-        codes = np.concatenate([codes, np.full(len(further), -1)])
         if groups is not None:
             groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(further))])
         if mask is not None:
             mask = np.append(mask, np.zeros(len(further), dtype=bool))
-        unlabeled = np.concatenate([labels.unlabeled, further])
-        labels = KnownLabels(labels.classes, labels.labeled, unlabeled, labels.codes)
-    return PartlyLabeledTable(X, codes, labels, groups, mask)
+        target = target.with_known(target.known.with_unlabeled(len(further)))
+    return PartlyLabeledTable(X, target, groups, mask)
+
+
+def read_target(
+    y: Any, n_rows: int, target_kind: str = AUTO, name: str = "", bounds: Any = None
+) -> Target:
+    """Return what a y of n_rows rows asks to predict."""
+    known, kind = read_known(y, n_rows, target_kind, bounds)
+    if isinstance(known, KnownLabels):
+        return ClassTarget(known, kind)
+    return NumberTarget(known, kind, name)
 
 
 def _group_numbers(groups: Any, n_rows: int) -> Index:
@@ -168,13 +210,16 @@ def _read_rows(X: Any, name: str) -> Any:
         return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
 
 
-def check_numbers(n_repeats: Any, equivalence: float, level: float, time_budget: Any) -> None:
+def check_numbers(
+    n_repeats: Any, equivalence: float | None, level: float, time_budget: Any
+) -> None:
     """Raise an error for an argument of ``compare`` that is out of its range."""
+    is_size = equivalence is None or 0 <= equivalence < np.inf
     whole = isinstance(n_repeats, Integral) and int(n_repeats) > 0
     can_end = time_budget is None or time_budget >= 0
     for name, value, valid, range_ in (
         ("n_repeats", n_repeats, whole, "an int >= 1"),
-        ("equivalence", equivalence, 0 <= equivalence < np.inf, "a number of at least 0"),
+        ("equivalence", equivalence, is_size, "a number of at least 0"),
         ("level", level, 0.5 < level < 1, "between 1/2 and 1"),
         ("time_budget", time_budget, can_end, "at least 0, or None"),
     ):
@@ -309,7 +354,7 @@ class ComparisonPlan:
         if repeat not in self._folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             self._folds[repeat] = judging_folds(
-                self.cv, self.table.labels, self.groups, seed, self.table.chosen
+                self.cv, self.table.known, self.groups, seed, self.table.chosen
             )
         return self._folds[repeat]
 
@@ -328,16 +373,29 @@ class ComparisonPlan:
 
         Raise an error if the scoring can be computed neither in every split nor in every repeat.
         """
-        tests = [fold.test for repeat in range(self.repeats) for fold in self.folds(repeat)]
-        labels, drawn = self.table.labels, self.table.drawn
-        folds = [np.searchsorted(drawn.labeled, labels.labeled[test]) for test in tests]
-        check_folds(scoring, labels.classes, folds, drawn.codes)
+        every = [fold for repeat in range(self.repeats) for fold in self.folds(repeat)]
+        self.judge(every).undefined_folds(scoring)
         return replace(self, methods=[_self_judged(e, scoring=scoring) for e in self.methods])
+
+    def judge(self, folds: Sequence[Fold], equivalence: float | None = None) -> HeldOut:
+        """Return what judges the predictions for the rows that some folds hold out."""
+        table, known = self.table, self.table.known
+        groups, n_unlabeled = table.groups, table.n_unlabeled
+        if groups is not None:
+            n_unlabeled = len(np.setdiff1d(groups[known.unlabeled], groups[known.labeled]))
+            groups = groups[known.labeled]
+        return HeldOut(
+            *(folds, table.target.truth, table.target.classes, table.labeled_weight),
+            groups=groups,
+            n_unlabeled=n_unlabeled,
+            equivalence=equivalence,
+            chosen=None if table.chosen is None else table.chosen[known.labeled],
+        )
 
     @property
     def probe(self) -> Index:
         """Unlabelled rows for which predictions are kept."""
-        unlabeled = self.table.labels.unlabeled
+        unlabeled = self.table.known.unlabeled
         if len(unlabeled) <= MAX_PROBE_ROWS:
             return unlabeled
         rng = rng_for(self.seed, "probe")
@@ -372,18 +430,18 @@ class ComparisonPlan:
         share: float = 1,
     ) -> list[Task]:
         """Return fits in folds of a repeat, with all or some unlabelled and labelled rows."""
-        labels, first, tasks = self.table.labels, repeat * self.n_folds, []
-        unlabeled = labels.unlabeled if unlabeled is None else unlabeled
+        known, first, tasks = self.table.known, repeat * self.n_folds, []
+        unlabeled = known.unlabeled if unlabeled is None else unlabeled
         for entry, number in product(entries, numbers):
             fold = self.folds(repeat)[number]
             train = fold.train if share == 1 else self._part(fold.train, share, number)
-            rows = _rows_for(entry, labels.labeled[train], unlabeled)
-            tasks.append(Task(stage, entry, first + number, rows, labels.labeled[fold.test]))
+            rows = _rows_for(entry, known.labeled[train], unlabeled)
+            tasks.append(Task(stage, entry, first + number, rows, known.labeled[fold.test]))
         return tasks
 
     def cross_fitting(self, entry: Entry) -> Task:
         """Return the fit to all rows of a method that judges itself."""
-        return self._whole(CROSS_FITTED, entry, self.table.labels.unlabeled)
+        return self._whole(CROSS_FITTED, entry, self.table.known.unlabeled)
 
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
         """Return a fit to all labelled rows that holds out none.
@@ -391,7 +449,7 @@ class ComparisonPlan:
         The classifier judges itself in the splits of the comparison, unless these are a number of
         folds: then it has its own number.
         """
-        labeled = self.table.labels.labeled
+        labeled = self.table.known.labeled
         rows = _rows_for(entry, labeled, unlabeled)
         if self.has_number_of_folds:
             return Task(stage, entry, 0, rows, rows[:0])
@@ -406,7 +464,7 @@ class ComparisonPlan:
         """
         rng, of_chosen = rng_for(self.seed, "labelled", number), self._are_chosen(train)
         parts, train = [train[of_chosen]], train[~of_chosen]
-        codes = self.table.labels.codes[train]
+        codes = self.table.known.strata[train]
         for code in np.unique(codes):
             own = rng.permutation(train[codes == code])
             parts.append(own[: round(share * len(own))])
@@ -417,7 +475,7 @@ class ComparisonPlan:
         chosen = self.table.chosen
         if chosen is None:
             return np.zeros(len(rows), dtype=bool)
-        return chosen[self.table.labels.labeled[rows]]
+        return chosen[self.table.known.labeled[rows]]
 
     @property
     def _labeled_shares(self) -> list[float]:
@@ -428,25 +486,24 @@ class ComparisonPlan:
         return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
 
     @property
-    def _rarest(self) -> tuple[int, Any]:
-        """The fewest rows of a class in a training set of the first repeat, and that class.
+    def _rarest(self) -> tuple[int, int]:
+        """The fewest rows of a stratum in a training set of the first repeat, and that stratum.
 
         Chosen ones do not count: a part of the training set has all of them.
         """
         least = self.class_counts(0, drawn=True).min(axis=0)
-        return int(least.min()), self.table.labels.classes.tolist()[int(least.argmin())]
+        return int(least.min()), int(least.argmin())
 
     def class_counts(self, repeat: int, *, drawn: bool = False) -> Index:
         """Return the numbers of rows of each class in the training sets of a repeat.
 
-        Only those drawn at random count if ``drawn``.
+        All rows of a numeric target are one class. Only those drawn at random count if ``drawn``.
         """
-        labels, trains = self.table.labels, [fold.train for fold in self.folds(repeat)]
+        strata, trains = self.table.known.strata, [fold.train for fold in self.folds(repeat)]
         if drawn:
             trains = [train[~self._are_chosen(train)] for train in trains]
-        return np.array(
-            [np.bincount(labels.codes[train], minlength=len(labels.classes)) for train in trains]
-        )
+        n_strata = int(strata.max()) + 1
+        return np.array([np.bincount(strata[train], minlength=n_strata) for train in trains])
 
     @property
     def missing_points(self) -> list[str]:
@@ -456,7 +513,8 @@ class ComparisonPlan:
         curve, n_labeled = "The learning curve over labelled rows", len(self.table.drawn.labeled)
         if n_labeled < MIN_LABELED_FOR_CURVE:
             return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
-        (least, name), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
+        (least, code), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
+        name = self.table.labels.classes.tolist()[code]  # all rows of numbers are enough
         shares = " and ".join(f"{share:.0%}" for share in lost)
         return [
             f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
@@ -466,7 +524,7 @@ class ComparisonPlan:
     def _curve_rounds(self) -> Iterator[list[Task]]:
         table, folds = self.table, range(self.n_folds)
         once, using = self.cross_fitted, [e for e in self.split_entries if e.uses_unlabeled]
-        order = rng_for(self.seed, "unlabelled").permutation(table.labels.unlabeled)
+        order = rng_for(self.seed, "unlabelled").permutation(table.known.unlabeled)
         for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
             part = order[: round(share * table.n_unlabeled)]
             stage = f"{N_UNLABELED}={len(part)}"
@@ -489,10 +547,10 @@ class ComparisonPlan:
         Every part is a setting of its own, because an error names those that differ.
         """
         table = self.table
-        known = f"{table.n_labeled} of {len(table.codes)} known"
+        known = f"{table.n_labeled} of {table.n_rows} known"
         return {
             "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
-            "labels": f"{known}, {_checksum(table.codes)}",
+            "labels": f"{known}, {_checksum(table.target.y)}",
             "groups": None if table.groups is None else _checksum(table.groups),
             **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
             **({} if table.weight is None else {"shift": _checksum(table.weight)}),

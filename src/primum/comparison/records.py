@@ -19,13 +19,7 @@ from primum._typing import Floats, Index
 from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
-from primum.judging.difference import (
-    EQUIVALENT_COST,
-    PRACTICAL_EQUIVALENCE,
-    Difference,
-    Disagreement,
-)
-from primum.judging.held_out import HeldOut
+from primum.judging.difference import EQUIVALENT_COST, Difference, Disagreement
 from primum.judging.losses import Loss, Predictions, joined
 from primum.judging.objectives import COST
 from primum.reading.folds import Fold
@@ -63,16 +57,16 @@ class CrossFitted:
     ----------
     rows, folds : list of int
         Rows of the table, and the number of the fold that held each out.
-    predicted : list of int
-        Their classes.
-    scores : list of list of float
+    predicted : list of int or of float
+        Their classes, or numbers.
+    scores : list of list of float, or None
         Their scores of every class.
     """
 
     rows: list[int]
     folds: list[int]
-    predicted: list[int]
-    scores: list[list[float]]
+    predicted: list[Any]
+    scores: list[list[float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,8 +84,8 @@ class Fit:
     note : str or None
         The warnings of the fit; of one that failed, the error.
     predicted, scores : list or None
-        Classes and scores of the held-out rows. ``predicted`` is None if the fit failed, ``scores``
-        if the classifier has none.
+        Classes, or numbers, and scores of the held-out rows. ``predicted`` is None if the fit
+        failed, ``scores`` if the model has none.
     twin, twin_scores : list or None
         The same by the supervised twin, if there is one.
     probe, twin_probe, probe_scores : list or None
@@ -104,8 +98,9 @@ class Fit:
         Whether it left out something for lack of time.
     held_out : CrossFitted or None
         Its cross-fitted predictions.
-    unlabeled : dict of str to list of int
-        Classes of all unlabelled rows, by such a method ("own") and by its "supervised" stack.
+    unlabeled : dict of str to list
+        Classes, or numbers, of all unlabelled rows, by such a method ("own") and by its
+        "supervised" stack.
     model : classifier or None
         Such a method as it was fitted, to the names of classes. It is not stored.
     """
@@ -116,18 +111,18 @@ class Fit:
     test: list[int]
     seconds: float = 0.0
     note: str | None = None
-    predicted: list[int] | None = None
+    predicted: list[Any] | None = None
     scores: list[list[float]] | None = None
-    twin: list[int] | None = None
+    twin: list[Any] | None = None
     twin_scores: list[list[float]] | None = None
-    probe: list[int] | None = None
-    twin_probe: list[int] | None = None
+    probe: list[Any] | None = None
+    twin_probe: list[Any] | None = None
     probe_scores: list[list[float]] | None = None
     verdicts: dict[str, OwnDifference] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     limited: bool = False
     held_out: CrossFitted | None = None
-    unlabeled: dict[str, list[int]] = field(default_factory=dict)
+    unlabeled: dict[str, list[Any]] = field(default_factory=dict)
     model: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -248,9 +243,10 @@ class Records:
     def predictions(self, fit: Fit, twin: bool = False) -> Predictions:
         """Return what a fit, or its twin, predicted for the rows held out."""
         predicted, scores = (fit.twin, fit.twin_scores) if twin else (fit.predicted, fit.scores)
-        truth = self.plan.table.codes[np.array(fit.test, dtype=np.intp)]
+        target = self.plan.table.target
+        truth = target.y[np.array(fit.test, dtype=np.intp)]
         shares = None if scores is None else np.array(scores)
-        return Predictions(truth, np.array(predicted, dtype=np.intp), shares)
+        return Predictions(truth, target.stored(predicted or []), shares)
 
     def split(self, name: str, number: int, stage: str = ALL) -> Predictions | None:
         """Return what a classifier predicted in a split; None if it failed or was not fitted."""
@@ -265,8 +261,7 @@ class Records:
             return None
         if len(parts) == 1:
             return parts[0]
-        scores = np.mean([_needed_scores(part) for part in parts], axis=0)
-        return Predictions(parts[0].truth, scores.argmax(axis=1), scores)
+        return self.plan.table.target.averaged(parts)
 
     @cached_property
     def splits(self) -> list[int]:
@@ -291,29 +286,15 @@ class Records:
         numbers = [divmod(number, self.plan.n_folds) for number in self.splits]
         return [self.plan.folds(repeat)[number] for repeat, number in numbers]
 
-    def judge(self, folds: Sequence[Fold], equivalence: float) -> HeldOut:
-        """Return what judges the predictions for the rows that some folds hold out."""
-        table, labels = self.plan.table, self.plan.table.labels
-        groups, n_unlabeled = table.groups, table.n_unlabeled
-        if groups is not None:
-            n_unlabeled = len(np.setdiff1d(groups[labels.unlabeled], groups[labels.labeled]))
-            groups = groups[labels.labeled]
-        return HeldOut(
-            *(folds, labels.codes, labels.classes, table.labeled_weight),
-            groups=groups,
-            n_unlabeled=n_unlabeled,
-            equivalence=equivalence,
-            chosen=None if table.chosen is None else table.chosen[labels.labeled],
-        )
-
     def equivalence(self, loss: Loss) -> float:
         """Return the difference that counts as none, if nobody says: a point, or a share of costs.
 
-        The share is rounded to two digits.
+        That of numbers is a share of the loss of the baseline. The share of costs is rounded to two
+        digits.
         """
         if loss.scoring != COST:
-            return PRACTICAL_EQUIVALENCE
-        judge = self.judge(self.folds, PRACTICAL_EQUIVALENCE)
+            return self.plan.table.target.default_equivalence
+        judge = self.plan.judge(self.folds)
         return float(f"{EQUIVALENT_COST * judge.size(joined(self.baselines), loss):.2g}")
 
     @property
@@ -352,13 +333,13 @@ class Records:
 
     def _cross_fitted_predictions(self, own: CrossFitted) -> HeldOutPredictions:
         """Return the predictions of a method that judged itself, fold by fold."""
-        labels, numbers = self.plan.table.labels, np.array(own.folds)
-        rows = np.searchsorted(labels.labeled, own.rows)
-        predicted = np.array(own.predicted, dtype=np.intp)
-        every = Predictions(labels.codes[rows], predicted, np.array(own.scores, dtype=float))
+        target, numbers = self.plan.table.target, np.array(own.folds)
+        rows = np.searchsorted(target.known.labeled, own.rows)
+        scores = None if own.scores is None else np.array(own.scores, dtype=float)
+        every = Predictions(target.truth[rows], target.stored(own.predicted), scores)
         parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
         if self.plan.has_number_of_folds:
-            labeled = np.arange(len(labels.labeled))
+            labeled = np.arange(self.plan.table.n_labeled)
             folds = [Fold(np.setdiff1d(labeled, rows[part]), rows[part]) for part in parts]
         else:
             folds = self.plan.folds(0)
@@ -373,8 +354,8 @@ class Records:
             if fit.predicted is None
         ]
 
-    def changed_share(self, name: str) -> float:
-        """Return how often a method and the baseline predict different classes.
+    def changed(self, name: str) -> float:
+        """Return how much a method changes the baseline's predictions of unlabelled rows.
 
         Parameters
         ----------
@@ -384,22 +365,14 @@ class Records:
         Returns
         -------
         float
-            Share of the unlabelled rows ``plan.probe``, mean over splits.
+            Mean over splits, of the rows ``plan.probe``: the share of those for which they predict
+            different classes, or the root mean square of the difference of predicted numbers.
         """
         parts = [self.every(entry.name) for entry in self.plan.baselines]
-        if len(parts) == 1:
-            pairs = zip(parts[0], self.every(name), strict=True)
-            both = [(np.array(one.probe), np.array(other.probe)) for one, other in pairs]
-            return float(np.mean([(one != other).mean() for one, other in both]))
-        scores = np.mean([np.array([fit.probe_scores for fit in fits]) for fits in parts], axis=0)
+        kept = [[fit.probe_scores for fit in fits] for fits in parts]
+        probes = [[fit.probe for fit in fits] for fits in parts]
         own = np.array([fit.probe for fit in self.every(name)])
-        return float((scores.argmax(axis=2) != own).mean(axis=1).mean())
-
-
-def _needed_scores(part: Predictions) -> Floats:
-    if part.scores is None:
-        raise ValueError("The baselines must have predict_proba or decision_function.")
-    return part.scores
+        return self.plan.table.target.changed(kept, probes, own)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ said to help or to harm only if the probability of that is at least ``level``, a
 number of methods, because several are compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,10 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
+from primum._typing import AnyArray
 from primum.comparison.decision import rare_class_alert
 from primum.comparison.model import ModelCard, card_of
+from primum.comparison.number_model import NumberCard, number_card_of
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
 from primum.comparison.words import (
@@ -33,13 +35,21 @@ from primum.comparison.words import (
 from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import Loss, Measure, Predictions, joined, read_scoring
+from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.shift import ShiftWeights, options_in_words
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
+from primum.reading.kinds import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# What is known of a model, by what it predicts.
+CARDS: dict[str, Callable[..., ModelCard | NumberCard | None]] = {
+    CLASSES: card_of,
+    NUMBERS: number_card_of,
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,8 @@ class ComparisonResult:
     drift : Drift or None
         Whether labelled and unlabelled rows differ.
     equivalence : float
-        Differences up to this size count as none.
+        Differences up to this size count as none; where numbers are predicted, this share of the
+        loss of the baseline.
     level : float
         The probability that an answer needs.
     data_alerts : sequence of Alert
@@ -182,7 +193,7 @@ class ComparisonResult:
     @cached_property
     def _judge(self) -> HeldOut:
         """What judges the predictions of all splits."""
-        return self.records.judge(self.records.folds, self.equivalence)
+        return self.plan.judge(self.records.folds, self.equivalence)
 
     @cached_property
     def _baseline(self) -> Predictions:
@@ -215,7 +226,7 @@ class ComparisonResult:
         if self.loss.scoring != "accuracy":
             return None
         n_rows = len(self.plan.probe)
-        n_different = n_rows * self.records.changed_share(entry.name) if n_rows else 0
+        n_different = n_rows * self.records.changed(entry.name) if n_rows else 0
         predictions = self._predictions(entry)
         return self._judge.disagreement(predictions, self._baseline, n_different, n_rows)
 
@@ -229,7 +240,7 @@ class ComparisonResult:
     ) -> Verdict:
         verdict = verdict_of(
             posterior,
-            method=phrase(name),
+            method=phrase(name, self.plan.table.target.stack),
             baseline=other,
             measure=self.loss.measure if measure is None else measure,
             level=level,
@@ -258,12 +269,38 @@ class ComparisonResult:
     def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
         """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
         of_classes = self.loss.of_rows is not None and not self.loss.needs_scores
-        if of_classes or all(part.scores is not None for part in both):
+        numbers = self.plan.table.target.classes is None
+        if numbers or of_classes or all(part.scores is not None for part in both):
             return self.loss
-        return read_scoring("accuracy", self.plan.table.labels.classes)
+        return self._judge.loss_of("accuracy")
 
     def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
-        return Posterior(difference, disagreement, equivalence=self.equivalence)
+        size = None
+        if self.plan.table.target.classes is None:
+            size = self._size
+        return Posterior(difference, disagreement, equivalence=self.equivalence, baseline_loss=size)
+
+    @cached_property
+    def _size(self) -> float:
+        """The unit of differences of losses: 1 or, of numbers, the loss of the baseline."""
+        return self._judge.size(self._baseline, self.loss)
+
+    @property
+    def limit(self) -> float:
+        """The largest change of the loss that makes no practical difference."""
+        return self.plan.table.target.limit(self.equivalence, self._size)
+
+    @property
+    def limit_in_words(self) -> str:
+        """The same in words."""
+        return self.plan.table.target.limit_in_words(
+            self.equivalence, self._size, self.loss.measure
+        )
+
+    @property
+    def row_ids(self) -> AnyArray | None:
+        """What identifies the rows, if that is known."""
+        return None
 
     @property
     def compared(self) -> list[MethodResult]:
@@ -277,15 +314,15 @@ class ComparisonResult:
         return min(helping, key=lambda m: m.judged.change).name if helping else BASELINE
 
     @cached_property
-    def _held_out_card(self) -> ModelCard | None:
+    def _held_out_card(self) -> ModelCard | NumberCard | None:
         """What held-out rows say of the recommended model, before it is fitted to all rows."""
-        return card_of(self, self.recommended)
+        return CARDS[self.plan.table.target.kind.word](self, self.recommended)
 
     @cached_property
     def alerts(self) -> list[Alert]:
         """What changes how far the answer may be believed."""
         table, drift = self.plan.table, self._on_drift
-        copies = copies_note(take_rows(table.X, table.labels.labeled), table.groups)
+        copies = copies_note(take_rows(table.X, table.known.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike, whatever the others are
         shift = "" if self.shift is None else self.shift.text
@@ -295,7 +332,7 @@ class ComparisonResult:
         }
         card = self._held_out_card
         of_model = card.alerts if card is not None else []
-        rare = rare_class_alert(self)
+        rare = None if table.target.classes is None else rare_class_alert(self)
         if rare is not None and not any(alert.kind == "neglected class" for alert in of_model):
             of_model = [*of_model, rare]
         return [
@@ -309,7 +346,8 @@ class ComparisonResult:
         """That labelled and unlabelled rows differ, and what can be done, unless it was."""
         if self.drift is None or not self.drift.found:
             return ""
-        return self.drift.text if self.shift else f"{self.drift.text} {options_in_words()}"
+        options = options_in_words(numeric=self.plan.table.target.classes is None)
+        return self.drift.text if self.shift else f"{self.drift.text} {options}"
 
     @property
     def _on_chosen(self) -> str:
@@ -346,7 +384,7 @@ class ComparisonResult:
         sample = str(self._judge.sample).rstrip(",") if self.compared else ""
         return Findings(
             *(self.compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled),
-            *(sample, sorted(failed), bool(self._hurry)),
+            *(sample, sorted(failed), bool(self._hurry), self.plan.table.target.stack),
         )
 
     @property
@@ -374,7 +412,7 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        table = self.plan.table
+        table, classes = self.plan.table, self.plan.table.target.classes
         return {
             "verdict": self.verdict,
             "headline": self.headline.to_dict(),
@@ -385,7 +423,9 @@ class ComparisonResult:
             "n_labeled": table.n_labeled,
             "n_chosen": table.n_chosen,
             "n_unlabeled": table.n_unlabeled,
-            "classes": [str(name) for name in table.labels.classes],
+            "target_kind": table.target.kind.word,
+            "recognised": table.target.kind.how,
+            "classes": None if classes is None else [str(name) for name in classes],
             "n_folds": self.plan.n_folds,
             "n_repeats": self.plan.repeats,
             "seed": self.plan.seed,

@@ -22,9 +22,9 @@ import numpy as np
 from sklearn.base import clone
 
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
-from primum._sklearn import count_rows, take_rows
+from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
-from primum._typing import Floats, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -32,7 +32,6 @@ from primum.comparison.plan import (
     PartlyLabeledTable,
     Task,
     classifier_name,
-    last_step,
     parts_of,
     turn_of,
     weight_of,
@@ -40,14 +39,14 @@ from primum.comparison.plan import (
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
 from primum.comparison.ruled import is_ruled
 from primum.comparison.store import ResultStore, Unit, distributions_of
+from primum.comparison.target import Target
 from primum.comparison.workers import run_parallel, seeded
-from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
 from primum.methods.grouped import keep_groups
 from primum.methods.icls.classifier import WithPrior
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.chosen import drawn_confidence, drawn_share
-from primum.reading.classifiers import Entry, class_scores
+from primum.reading.classifiers import Entry, known_mask, last_step
 
 
 def assume_drawn_shares(
@@ -75,13 +74,6 @@ def assume_drawn_shares(
         last.prior = drawn_share(codes, chosen, n_unlabeled, weight)
 
 
-def known_rows(y: Any) -> Index:
-    """Return the positions of the labelled rows; -1 and None mark the others."""
-    return np.flatnonzero([label is not None and label != -1 for label in y])
-
-
-# Digits of stored scores: enough to say which class is the largest, and to judge by them.
-PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
 TRIAL_PART, TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
@@ -234,7 +226,7 @@ class _Run:
 
         Times grow no faster than the number of rows.
         """
-        labeled = self.plan.table.codes[task.train] >= 0
+        labeled = known_mask(self.plan.table.target.y[task.train])
         unknown = np.flatnonzero(~labeled)
         if len(unknown) < TRIAL_ROWS * TRIAL_PART:
             return 0.0
@@ -328,9 +320,9 @@ class Shared:
         return cls(plan.table, plan.probe, names, plan.seed)
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.table.labels.classes)
+    def target(self) -> Target:
+        """What is predicted."""
+        return self.table.target
 
     def rows(self, numbers: Index) -> Any:
         """Return some rows of the table."""
@@ -365,21 +357,15 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
         None if values is None else values[task.train] for values in (table.groups, table.chosen)
     )
     weight = table.weight_of(task.train)
-    X, y = shared.rows(task.train), table.codes[task.train]
-    if is_kept(task):
-        y = table.names[task.train]
+    X, target = shared.rows(task.train), table.target
+    y = (target.names if is_kept(task) else target.y)[task.train]
     with _reported(shared.folder, task.unit):
         return fit_entry(replace(entry, estimator=estimator), X, y, groups, chosen, weight)
 
 
-def takes_names(entry: Entry) -> bool:
-    """Return whether a classifier can be fitted to names of classes, with None where unknown."""
-    return type(last_step(entry.estimator)).__module__.startswith("primum.")
-
-
 def is_kept(task: Task) -> bool:
     """Return whether the model of a fit is kept: it judges itself, with all rows and by names."""
-    return task.stage == CROSS_FITTED and takes_names(task.entry)
+    return task.stage == CROSS_FITTED and task.entry.is_of_primum
 
 
 def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
@@ -424,7 +410,7 @@ def fit_entry(
     if not (judges_itself(last) or is_ruled(last)):
         return _fit_keeping(entry, X, y, groups, chosen, weight)
     if is_ruled(last) and chosen is not None and last.uses_unlabeled:
-        estimator, labeled = clone(entry.estimator), known_rows(y)
+        estimator, labeled = clone(entry.estimator), np.flatnonzero(known_mask(y))
         of_labeled = _codes_of(y[labeled]), chosen[labeled]
         inside = last_step(estimator).estimator
         assume_drawn_shares(inside, *of_labeled, len(y) - len(labeled))
@@ -441,12 +427,12 @@ def _fit_keeping(
     """Return an entry fitted to rows, tuned in folds that keep groups together."""
     if groups is None and chosen is None and weight is None:
         return entry.fit(X, y)
-    estimator, labeled = clone(entry.estimator), known_rows(y)
+    estimator, labeled = clone(entry.estimator), np.flatnonzero(known_mask(y))
     if groups is not None:
-        codes = np.unique(y[labeled].astype(str), return_inverse=True)[1]
         at = labeled if entry.uses_unlabeled else np.arange(len(labeled))
-        keep_groups(estimator, at, codes, groups[labeled])
-    if entry.uses_unlabeled and not (chosen is None and weight is None):
+        keep_groups(estimator, at, _strata(estimator, y[labeled]), groups[labeled])
+    assumes = entry.uses_unlabeled and learner_of(estimator) != REGRESSOR
+    if assumes and not (chosen is None and weight is None):
         codes = _codes_of(y[labeled])
         none = np.zeros(len(labeled), dtype=bool)
         of_labeled = None if weight is None else weight[labeled]
@@ -455,6 +441,13 @@ def _fit_keeping(
             *(len(y) - len(labeled), of_labeled),
         )
     return replace(entry, estimator=estimator).fit(X, y, weight)
+
+
+def _strata(estimator: Any, y: AnyArray) -> Index:
+    """Return known labels as codes of classes; numbers are one class."""
+    if learner_of(estimator) == REGRESSOR:
+        return np.zeros(len(y), dtype=np.intp)
+    return np.asarray(np.unique(y.astype(str), return_inverse=True)[1])
 
 
 def _codes_of(y: Any) -> Index:
@@ -490,16 +483,15 @@ def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     rows = prepared_rows(fitted, shared.rows(both))
     classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
     held_out = take_rows(rows, np.arange(n_test))
-    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared, name)
+    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared.target, name)
     fit = replace(fit, predicted=predicted, scores=scores, twin=twin, twin_scores=twin_scores)
     if len(shared.probe) == 0:
         return fit
     probe = take_rows(rows, np.arange(n_test, len(both)))
-    predicted, _, twin, _ = _predictions(classifier, probe, shared, name)
+    predicted, _, twin, _ = _predictions(classifier, probe, shared.target, name)
     kept = None
     if name in shared.baselines:
-        scores = class_scores(classifier, probe, shared.n_classes, name)
-        kept = np.round(scores, PROBE_DIGITS).tolist()
+        kept = shared.target.kept_of_baseline(classifier, probe, name)
     return replace(fit, probe=predicted, twin_probe=twin, probe_scores=kept)
 
 
@@ -513,48 +505,42 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     fit = replace(fit, predicted=[], verdicts=verdicts, notes=own.notes, limited=own.limited)
     if task.stage != CROSS_FITTED:
         return fit
-    held_out = CrossFitted(
-        task.train[own.rows].tolist(),
-        own.folds.tolist(),
-        (predicted_codes(own.scores) if own.predicted is None else own.predicted).tolist(),
-        np.round(own.scores, HELD_OUT_DIGITS).tolist(),
-    )
-    unlabeled = unlabeled_codes(fitted, shared.rows(shared.table.labels.unlabeled))
+    rows, folds = task.train[own.rows].tolist(), own.folds.tolist()
+    held_out = CrossFitted(rows, folds, *shared.target.cross_fitted(own))
+    X = shared.rows(shared.table.known.unlabeled)
+    unlabeled = unlabeled_predictions(fitted, X, shared.target)
     return replace(
         fit,
         held_out=held_out,
-        unlabeled={which: codes.tolist() for which, codes in unlabeled.items()},
+        unlabeled={which: found.tolist() for which, found in unlabeled.items()},
         model=fitted if is_kept(task) else None,
     )
 
 
-def unlabeled_codes(fitted: Any, X: Any) -> dict[str, Index]:
-    """Return the classes of rows by a method that judges itself, and by its supervised stack.
+def unlabeled_predictions(fitted: Any, X: Any, target: Target) -> dict[str, AnyArray]:
+    """Return the predictions of a method that judges itself, and of its supervised stack.
 
     Parameters
     ----------
-    fitted : classifier or pipeline
+    fitted : model or pipeline
         The method.
     X : array, CSR matrix or DataFrame
         Rows.
+    target : Target
+        What is predicted.
 
     Returns
     -------
     dict of str to array
-        Codes by "own" and "supervised".
+        Codes of classes, or numbers, by "own" and "supervised".
     """
     last = last_step(fitted)
     models = {OWN: last, SUPERVISED: getattr(last, "supervised_", None)}
     models = {which: model for which, model in models.items() if model is not None}
     if count_rows(X) == 0:
-        return {which: np.zeros(0, dtype=np.intp) for which in models}
+        return {which: target.stored([]) for which in models}
     rows = prepared_rows(fitted, X)
-    return {which: codes_by(model, rows) for which, model in models.items()}
-
-
-def codes_by(model: Any, X: Any) -> Index:
-    """Return the predicted classes of rows as codes, in the order of the model's classes."""
-    return np.searchsorted(model.classes_, model.predict(X))
+    return {which: target.predict_stored(model, rows) for which, model in models.items()}
 
 
 def prepared_rows(fitted: Any, X: Any) -> Any:
@@ -562,16 +548,9 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
     return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
-def _predictions(fitted: Any, X: Any, shared: Shared, name: str) -> tuple[Any, Any, Any, Any]:
-    """Return the predicted codes and scores of prepared rows, and those of the twin."""
-    own, twin = _codes_and_scores(fitted, X, shared, name), getattr(fitted, "supervised_", None)
+def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, Any, Any, Any]:
+    """Return the predictions and scores of prepared rows, and those of the twin."""
+    own, twin = target.predict(fitted, X, name), getattr(fitted, "supervised_", None)
     if not hasattr(twin, "predict"):
         return *own, None, None
-    return *own, *_codes_and_scores(twin, X, shared, f"{name}, supervised")
-
-
-def _codes_and_scores(fitted: Any, X: Any, shared: Shared, name: str) -> tuple[Any, Any]:
-    """Return the predicted codes and, if a classifier has them, the scores of rows."""
-    has_scores = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
-    scores = class_scores(fitted, X, shared.n_classes, name).tolist() if has_scores else None
-    return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
+    return *own, *target.predict(twin, X, f"{name}, supervised")

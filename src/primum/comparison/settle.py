@@ -23,9 +23,10 @@ import numpy as np
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
-from primum.comparison.model import can_be_averaged, fit_to_all
-from primum.comparison.run import OWN, SUPERVISED, codes_by, unlabeled_codes
+from primum.comparison.model import fit_to_all
+from primum.comparison.run import OWN, SUPERVISED, unlabeled_predictions
 from primum.comparison.settled import SettledComparison, in_words, settled_by
+from primum.comparison.target import Target
 from primum.comparison.words import BASELINE, MethodResult
 from primum.comparison.workers import rng_for
 from primum.judging.difference import Disagreement
@@ -121,6 +122,13 @@ def why_not(result: "Comparison") -> str:
     str
         The sentence.
     """
+    target = result.plan.table.target
+    if target.classes is None:
+        return (
+            "Labels of chosen rows cannot settle which of two models predicts numbers better: two "
+            "such models differ on every row, by any amount, so there is no disagreement bound. "
+            "Label rows at random, and compare again."
+        )
     if result.loss.scoring != "accuracy":
         return (
             "Labels of chosen rows settle which of two models makes fewer errors, but this "
@@ -131,7 +139,7 @@ def why_not(result: "Comparison") -> str:
         return "There are no unlabelled rows to settle it on: all rows are labelled."
     if not result.compared:
         return "No method could be compared with the baseline, so there is nothing to settle."
-    if not can_be_averaged(result.plan.baselines):
+    if not target.can_be_averaged(result.plan.baselines):
         return (
             "The baselines cannot be averaged into one model, because one of them has no "
             "predict_proba, so there is no fitted baseline to settle it with: calibrate it with "
@@ -159,7 +167,7 @@ class Models:
     def rows(self) -> Index:
         """Positions of the unlabelled rows."""
         if self.whole is None:
-            return self.result.plan.table.labels.unlabeled
+            return self.result.plan.table.known.unlabeled
         return np.flatnonzero([label is None for label in self._labels_of_whole])
 
     @cached_property
@@ -201,8 +209,8 @@ class Models:
         ids = self.ids(rows)
         return found if ids is None else found | dict(zip(ids, codes, strict=True))
 
-    def codes(self, name: str, which: str = OWN) -> Index:
-        """Return the classes that a model predicts for the unlabelled rows, as codes.
+    def codes(self, name: str, which: str = OWN) -> AnyArray:
+        """Return what a model predicts for the unlabelled rows: codes of classes, or numbers.
 
         Parameters
         ----------
@@ -213,39 +221,45 @@ class Models:
 
         Returns
         -------
-        array of int
-            One code for every unlabelled row.
+        array of shape (n_unlabeled,)
+            One code, or number, for every unlabelled row.
         """
         if (name, which) not in self._found:
             self._found.update({(name, key): codes for key, codes in self._of(name).items()})
         return self._found[name, which]
 
     @cached_property
-    def _found(self) -> dict[tuple[str, str], Index]:
+    def _found(self) -> dict[tuple[str, str], AnyArray]:
         return {}
 
-    def _of(self, name: str) -> dict[str, Index]:
+    @property
+    def _target(self) -> Target:
+        return self.result.plan.table.target
+
+    def _of(self, name: str) -> dict[str, AnyArray]:
         stored = self.result.records.cross_fitted.get(name)
         if self.whole is not None:
             parts = [self._in_block(name, rows) for rows in self._blocks()]
             return {which: np.concatenate([part[which] for part in parts]) for which in parts[0]}
         if stored is not None and stored.unlabeled:
-            return {which: np.array(codes, np.intp) for which, codes in stored.unlabeled.items()}
-        model, X = self.result.fit(name), take_rows(self.result.plan.table.X, self.rows)
-        return {OWN: codes_by(model, X)} if stored is None else unlabeled_codes(model, X)
+            return {key: self._target.stored(found) for key, found in stored.unlabeled.items()}
+        return self._by(name, take_rows(self.result.plan.table.X, self.rows))
+
+    def _by(self, name: str, X: Any) -> dict[str, AnyArray]:
+        """Return what a model, and its supervised stack, predicts for some rows."""
+        model = self.result.fit(name)
+        if name in self.result.records.cross_fitted:
+            return unlabeled_predictions(model, X, self._target)
+        return {OWN: self._target.predict_stored(model, X)}
 
     def _blocks(self) -> list[Index]:
         n_rows = len(self.rows)
         starts = range(0, max(n_rows, 1), ROWS_PER_BLOCK)
         return [self.rows[start : start + ROWS_PER_BLOCK] for start in starts]
 
-    def _in_block(self, name: str, rows: Index) -> dict[str, Index]:
-        """Return the codes of some rows of the larger table."""
-        model = self.result.fit(name)
-        X = features_like(self._problem, self.frame.iloc[rows])
-        if name in self.result.records.cross_fitted:
-            return unlabeled_codes(model, X)
-        return {OWN: codes_by(model, X)}
+    def _in_block(self, name: str, rows: Index) -> dict[str, AnyArray]:
+        """Return the predictions of some rows of the larger table."""
+        return self._by(name, features_like(self._problem, self.frame.iloc[rows]))
 
 
 def ask(result: "Comparison", models: Models) -> Settlement:
@@ -428,5 +442,5 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         unlabeled=np.flatnonzero(codes == SAME),
         codes=codes[labeled],
     )
-    rows = replace(table, codes=codes, labels=labels, chosen=chosen)
+    rows = replace(table, target=table.target.with_known(labels), chosen=chosen)
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)

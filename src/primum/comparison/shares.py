@@ -41,6 +41,11 @@ def check_shift(shift: str, plan: ComparisonPlan) -> None:
         raise ValueError(f"shift must be 'none', 'label' or 'covariate', got {shift!r}.")
     if shift == RANDOM:
         return
+    if shift == LABEL and plan.table.target.classes is None:
+        raise ValueError(
+            "shift='label' weights classes, but numbers are predicted: pass shift='covariate' if "
+            "only the features differ, or leave it out."
+        )
     if not plan.table.n_unlabeled:
         raise ValueError(
             f"shift={shift!r} weights labelled rows by the unlabelled ones, and there are none: "
@@ -78,7 +83,7 @@ def with_shift(
         return plan, None, []
     table, drawn = plan.table, plan.table.drawn
     if shift == LABEL:
-        found = label_weights(drawn.codes, _shares_of_others(plan, LABEL))
+        found = label_weights(table.labels_drawn.codes, _shares_of_others(plan, LABEL))
     else:
         found = covariate_weights(
             *(take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)),
@@ -86,7 +91,7 @@ def with_shift(
             groups=None if table.groups is None else table.groups[drawn.labeled],
             random_state=plan.seed,
         )
-    weight = np.ones(len(table.codes))
+    weight = np.ones(table.n_rows)
     weight[drawn.labeled] = found.weight
     weighed = [entry for entry in plan.methods if entry.weighs_rows]
     left_out = [

@@ -136,6 +136,8 @@ IN_PYTHON = LabellingWords()
 REFITTED = "A model fitted again with the new labels is usually better, but has not been judged"
 BASELINE = "baseline"
 SAFE = "safe stack"
+# The estimator of that name, where classes are predicted.
+STACK = "SafeClassifier"
 TWIN = "the same method without the unlabelled rows"
 FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
 WITHHELD = "If no rows belong together:"
@@ -219,9 +221,9 @@ def with_article(name: str) -> str:
     return f"the {name}" if name == SAFE else name
 
 
-def phrase(name: str) -> str:
+def phrase(name: str, stack: str = STACK) -> str:
     """Return a method's name as part of a sentence; names that the user chose are quoted."""
-    return f"{with_article(name)} (SafeClassifier)" if name == SAFE else quoted(name)
+    return f"{with_article(name)} ({stack})" if name == SAFE else quoted(name)
 
 
 def unit_of(measure: Measure) -> str:
@@ -233,6 +235,11 @@ def show_loss(loss: float, measure: Measure) -> str:
     """Return a loss, in per cent if its changes are in points."""
     sign = "%" if measure.unit == ERROR.unit else ""
     return f"{round(loss * measure.scale, measure.digits) + 0.0:.{measure.digits}f}{sign}"
+
+
+def show_loss_in_unit(loss: float, measure: Measure) -> str:
+    """Return a loss with its unit."""
+    return f"{show_loss(loss, measure)}{'' if measure.unit == ERROR.unit else measure.unit}"
 
 
 def show_change(change: float, measure: Measure) -> str:
@@ -270,6 +277,8 @@ class Findings:
         Names of the methods that could not be judged.
     hurried : bool
         Whether the time budget left out methods that use unlabelled rows, or candidates of them.
+    stack : str
+        Name of the estimator that is called the safe stack.
     """
 
     compared: Sequence[MethodResult]
@@ -279,6 +288,7 @@ class Findings:
     sample: str = ""
     failed: Sequence[str] = ()
     hurried: bool = False
+    stack: str = STACK
 
     @property
     def best(self) -> MethodResult | None:
@@ -328,7 +338,7 @@ def compose_headline(
 
 def failure_sentence(found: Findings) -> str:
     """Return which methods could not be judged, in a sentence, or nothing."""
-    names = ", ".join(phrase(name) for name in found.failed)
+    names = ", ".join(phrase(name, found.stack) for name in found.failed)
     return f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
 
 
@@ -391,13 +401,15 @@ def _reason(found: Findings) -> str:
         return best.judged.reason
     numbers = _numbers(best.judged, found.measure)
     if len(compared) == 1:
-        return f"With {found.sample}, {phrase(best.name)} may change {numbers}."
-    harmful = [phrase(method.name) for method in compared if method.judged.answer == HARM]
+        return f"With {found.sample}, {phrase(best.name, found.stack)} may change {numbers}."
+    harmful = [
+        phrase(method.name, found.stack) for method in compared if method.judged.answer == HARM
+    ]
     harm = f", and {listed(harmful)} would do harm" if harmful else ""
     none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
     return (
         f"With {found.sample}, {none} methods has been shown to help{harm}. "
-        f"The most promising, {phrase(best.name)}, may change {numbers}."
+        f"The most promising, {phrase(best.name, found.stack)}, may change {numbers}."
     )
 
 

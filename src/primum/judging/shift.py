@@ -46,14 +46,24 @@ FOLDS, INNER_FOLDS = 5, 3
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 
 
-def options_in_words() -> str:
+def options_in_words(*, numeric: bool = False) -> str:
     """Return what can be done where labelled and unlabelled rows differ, each with its assumption.
+
+    Parameters
+    ----------
+    numeric : bool, default=False
+        Whether numbers are predicted, which have no shares.
 
     Returns
     -------
     str
         One sentence for each option.
     """
+    if numeric:
+        return (
+            "You can allow for this with shift='covariate' (--shift covariate), if "
+            f"{ASSUMPTIONS[COVARIATE]}."
+        )
     return (
         f"Two ways to allow for this, if you can believe the assumption: shift='label' (--shift "
         f"label), if {ASSUMPTIONS[LABEL]}; shift='covariate' (--shift covariate), if "

@@ -30,7 +30,7 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
     labeled : array of int
         Positions of the labelled rows among those that it is fitted to.
     codes, groups : array
-        Classes and groups of the labelled rows.
+        Classes, of which numbers have one, and groups of the labelled rows.
     """
     for part in _tuned_parts(last_step(estimator)):
         if part.cv is None or isinstance(part.cv, Integral):
@@ -38,13 +38,15 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
             folds = tuning_folds(most, codes, groups)
             if folds:
                 part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
+                if getattr(part, "shuffle", False):  # of a number of folds only
+                    part.set_params(shuffle=False)
 
 
 def _tuned_parts(classifier: Any) -> Iterator[Any]:
     """Yield the classifiers that tune themselves: this one, or those that it averages."""
-    from sklearn.ensemble import VotingClassifier  # loads all trees
+    from sklearn.ensemble import VotingClassifier, VotingRegressor  # loads all trees
 
-    if isinstance(classifier, VotingClassifier):
+    if isinstance(classifier, VotingClassifier | VotingRegressor):
         for _, part in classifier.estimators:
             yield from _tuned_parts(part)
     elif isinstance(classifier, Tuned | LogisticRegressionCV):

@@ -32,6 +32,7 @@ from primum.safe.candidates.trees import (
     BoostingRegressor,
     ForestClassifier,
     ForestModel,
+    ForestRegressor,
 )
 from primum.safe.candidates.wide import ReducedModel
 from primum.safe.findings import SafeVerdict
@@ -47,7 +48,7 @@ CLASSIFIERS: tuple[type, ...] = (
 )
 REGRESSORS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Regressor" in name),
-    *(BoostingRegressor, PackagedRegressor),
+    *(ForestRegressor, BoostingRegressor, PackagedRegressor),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (

@@ -203,6 +203,49 @@ def _banded_curve(curve: Band, number: int, scale: "_Scale") -> str:
     )
 
 
+def scatter_chart(
+    points: Sequence[tuple[float, float]], labels: tuple[str, str], alternative: str
+) -> str:
+    """Return points (x, y) of one unit, and the line on which both are equal.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        The points; at least one.
+    labels : (str, str)
+        What the horizontal and the vertical axis show, with units.
+    alternative : str
+        The chart in words.
+
+    Returns
+    -------
+    str
+        HTML, to be used with the style sheet ``chart.css``.
+    """
+    values = [value for point in points for value in point]
+    margin = 0.05 * (max(values) - min(values)) or 1.0
+    scale = _Scale(min(values) - margin, max(values) + margin)
+    ticks = [tick for tick in scale.ticks if scale.low <= tick <= scale.high]
+    x_ticks = "".join(
+        f"<span class='tick' style='left:{scale.at(tick)}'>{tick:g}</span>" for tick in ticks
+    )
+    y_marks = "".join(
+        f"<span class='y' style='bottom:{scale.at(tick)}'>{tick:g}</span>" for tick in ticks
+    )
+    grid = "".join(
+        f"<path class='grid' d='M0 {100 - scale.share(tick):.2f}H100'/>" for tick in ticks
+    )
+    dots = "".join(f"M{scale.share(x):.2f} {100 - scale.share(y):.2f}h0" for x, y in points)
+    return (
+        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+        f"<div>{escape(labels[1])}</div><div class='plot curves scatter'>{y_marks}"
+        "<svg viewBox='0 0 100 100' preserveAspectRatio='none'>"
+        f"{grid}<path class='middle' d='M0 100L100 0'/><path class='dots' d='{dots}'/></svg></div>"
+        f"<div class='ticks scatter' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
+        f"<div class='label scatter'>{escape(labels[0])}</div></div>"
+    )
+
+
 def bounds_chart(
     path: Sequence[tuple[float, float]],
     edge: float,

@@ -1,8 +1,8 @@
-"""User-supplied classifiers: fitting them to partly labelled rows, and reading their scores.
+"""User-supplied models: fitting them to partly labelled rows, and reading their scores.
 
-Labels are class codes 0, 1, ...; unknown ones are -1. An entry that uses unlabelled rows is fitted
-to all rows, with -1 for the unknown labels; any other to the labelled rows alone. What was fitted
-to codes is wrapped so that it predicts the names of classes.
+Labels are class codes 0, 1, ..., -1 where unknown, or numbers, NaN where unknown. An entry that
+uses unlabelled rows is fitted to all rows, with these markers; any other to the labelled rows
+alone. A classifier that was fitted to codes is wrapped so that it predicts the names of classes.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,22 +17,36 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from primum._sklearn import count_rows, take_rows
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Mask
 from primum.reading.labels import read_labels
 
 # By how much probabilities in single precision may miss 0 or 1.
 LARGEST_ROUNDING = 1e-4
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the model at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
+def known_mask(y: AnyArray) -> Mask:
+    """Return which labels are known: not -1 among codes, not NaN among numbers, not None."""
+    if y.dtype.kind == "f":
+        return ~np.isnan(y)
+    if y.dtype.kind == "O":
+        return np.array([label is not None for label in y], dtype=bool)
+    return y != -1 if y.dtype.kind in "iu" else np.ones(len(y), dtype=bool)
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A named classifier.
+    """A named classifier or regressor.
 
     Attributes
     ----------
     name : str
         Its name in messages and tables.
-    estimator : classifier
+    estimator : classifier or regressor
         Cloned for every fit.
     uses_unlabeled : bool
         Whether it is fitted to the unlabelled rows too.
@@ -44,7 +58,7 @@ class Entry:
 
     @property
     def takes_weights(self) -> bool:
-        """Whether the classifier's ``fit`` accepts ``sample_weight``."""
+        """Whether the model's ``fit`` accepts ``sample_weight``."""
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
     @property
@@ -53,6 +67,11 @@ class Entry:
         last = last_step(self.estimator)
         inside = getattr(last, "estimator", None)
         return _accepts_weights(last) and (inside is None or _accepts_weights(last_step(inside)))
+
+    @property
+    def is_of_primum(self) -> bool:
+        """Whether it can be fitted to names of classes, with None where unknown."""
+        return type(last_step(self.estimator)).__module__.startswith("primum.")
 
     def seeded(self, seed: int) -> "Entry":
         """Return the same with a number for every random_state that was left open."""
@@ -65,13 +84,13 @@ class Entry:
         return replace(self, estimator=estimator.set_params(**dict.fromkeys(left_open, seed)))
 
     def fit(self, X: Any, codes: Any, weight: Floats | None = None, **options: Any) -> Any:
-        """Return a clone fitted to the rows with class codes; -1 is an unknown class.
+        """Return a clone fitted to rows with class codes or numbers; unknown ones are -1 and NaN.
 
         ``weight`` are the weights of the rows, and ``options`` whatever else its ``fit`` is passed.
         """
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
-            known = np.flatnonzero(codes >= 0)
+            known = np.flatnonzero(known_mask(codes))
             X, codes = take_rows(X, known), codes[known]
             weight = None if weight is None else weight[known]
         if weight is not None:
@@ -81,8 +100,16 @@ class Entry:
 
     def fitted(self, X: Any, codes: Any, **options: Any) -> Any:
         """Return a clone fitted to exactly these rows and codes, with options of its ``fit``."""
-        # Rows of its own: a classifier that alters them must not alter the caller's.
-        fitted = clone(self.estimator).fit(X.copy(), codes, **options)
+        # Rows of its own: a model that alters them must not alter the caller's.
+        try:
+            fitted = clone(self.estimator).fit(X.copy(), codes, **options)
+        except ValueError as problem:
+            if "Input y contains NaN" in str(problem):
+                raise ValueError(
+                    f"{self.name!r} refuses NaN, the marker of unlabelled rows: it cannot learn "
+                    "from unlabelled rows, so pass (name, estimator, False)."
+                ) from problem
+            raise
         if -1 in getattr(fitted, "classes_", ()):
             raise ValueError(
                 f"{self.name!r} treats -1, the marker of unlabelled rows, as a class: it cannot "
@@ -104,11 +131,6 @@ class Entry:
             )
         accepting = [name for name, step in steps.items() if _accepts_weights(step)]
         return {f"{name}__sample_weight" if name else "sample_weight": weight for name in accepting}
-
-
-def last_step(estimator: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _accepts_weights(step: Any) -> bool:

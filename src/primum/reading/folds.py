@@ -28,7 +28,7 @@ from sklearn.model_selection import (
 )
 
 from primum._typing import AnyArray, Index, Mask
-from primum.reading.chosen import Known, SomeKnown, drawn_labels, row_indices
+from primum.reading.chosen import Known, SomeKnown, row_indices
 from primum.reading.data import FitArguments
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import KnownTargets
@@ -243,7 +243,7 @@ def read_folds(
 
 
 def judging_folds(
-    cv: Any, known: SomeKnown, groups: Any, seed: Any, chosen: Mask | None = None
+    cv: Any, known: Known, groups: Any, seed: Any, chosen: Mask | None = None
 ) -> list[Fold]:
     """Return folds by which models are judged: none trains on a row that it holds out.
 
@@ -437,9 +437,9 @@ def _number_of_group_folds(cv: Integral | None, known: Known, of_row: Index) -> 
     return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
-def _to_split(cv: Any, known: SomeKnown, chosen: Mask) -> SomeKnown:
+def _to_split(cv: Any, known: Known, chosen: Mask) -> Known:
     """Return the labels that cv splits: those drawn at random, unless it consists of pairs."""
-    return drawn_labels(known, chosen) if _splits(cv) else known
+    return known.keeping(~chosen[known.labeled]) if _splits(cv) else known
 
 
 def _splits(cv: Any) -> bool:
@@ -497,7 +497,8 @@ def read_repeated_folds(
     """
     known = given.labels
     if chosen is not None:
-        drawn = replace(given, labels=_to_split(cv, known, chosen))
+        to_split: Any = _to_split(cv, known, chosen)
+        drawn = replace(given, labels=to_split)
         folds = read_repeated_folds(cv, n_repeats, drawn, groups, seed)
         of_row = None if groups is None else known_groups(known, groups)[given.known]
         return _with_chosen(folds, cv, chosen[known.labeled[given.known]], of_row)

@@ -3,16 +3,8 @@
 Unknown labels are -1 in a y of integers, None, NaN or pd.NA in any other, and the masked entries of
 a masked array. Nothing is guessed: an ambiguous y raises an error that says what to do.
 
-Labels can also be measurements, such as prices, rather than classes. Numbers are a numeric target
-if there are more than two of them and some have a fraction, or, if all
-are whole, if all of these hold:
-
-* there are more than MAX_CODES different ones,
-* more than half of the different ones occur once, so that there is nothing to learn a class from,
-* fewer than half of the whole numbers between the smallest and the largest occur.
-
-Codes of classes, years and ratings are not: they are few, or repeat, or have few gaps. Numbers that
-the rule mistakes can be written as text.
+Labels can also be measurements, such as prices, rather than classes (``primum.reading.kinds`` has
+the rule). Numbers that the rule mistakes can be written as text.
 """
 
 from dataclasses import dataclass
@@ -23,21 +15,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.reading.kinds import is_numeric_target
 
-MAX_CODES = 20
 # In Python, and in a table, where text of digits only is read as numbers.
 AS_TEXT, WITH_A_LETTER = "convert them to text, as y.astype(str) does", "put a letter before them"
-
-
-def is_numeric_target(values: AnyArray, counts: AnyArray) -> bool:
-    """Return whether different numbers, in order, that occur so often are no classes."""
-    if values.dtype.kind not in "iuf" or len(values) < 3:
-        return False
-    if values.dtype.kind == "f" and (values % 1 != 0).any():
-        return True
-    span = float(values[-1]) - float(values[0]) + 1.0
-    many, single = len(values) > MAX_CODES, np.mean(counts == 1) > 0.5
-    return bool(many and single and len(values) < span / 2)
 
 
 def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
@@ -51,9 +32,9 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
     low, high = (np.format_float_positional(value, trim="-") for value in numbers[[0, -1]])
     raise ValueError(
         f"{where} is a numeric target ({len(numbers)} different numbers from {low} to {high} in "
-        f"{counts.sum()} labelled rows), which is not supported yet: choose a target of classes "
-        f"or, if the numbers are codes of classes, {way_round}. ICLSRegressor fits numbers whose "
-        "unknown values have bounds."
+        f"{counts.sum()} labelled rows), which a classifier cannot learn: predict numbers with "
+        "primum.compare or a regressor or, if the numbers are codes of classes, "
+        f"{way_round}."
     )
 
 
@@ -83,6 +64,12 @@ class KnownLabels:
     def strata(self) -> Index:
         """The class of every labelled row: folds have about the same share of each."""
         return self.codes
+
+    def with_unlabeled(self, n_more: int) -> "KnownLabels":
+        """Return the same labels, with further rows after the others that have none."""
+        n_rows = len(self.labeled) + len(self.unlabeled)
+        unlabeled = np.append(self.unlabeled, np.arange(n_rows, n_rows + n_more))
+        return KnownLabels(self.classes, self.labeled, unlabeled, self.codes)
 
     def keeping(self, kept: Mask) -> "KnownLabels":
         """Return the labels of some of the labelled rows; the others count as unlabelled."""

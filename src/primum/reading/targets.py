@@ -47,6 +47,19 @@ class KnownTargets:
         """One stratum for all labelled rows: folds of numbers are not stratified."""
         return np.zeros(len(self.labeled), dtype=np.intp)
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The bounds of all rows that have none of their own; None if there are none."""
+        return None if self.common is None else (float(self.common[0]), float(self.common[1]))
+
+    def with_unlabeled(self, n_more: int) -> "KnownTargets":
+        """Return the same targets, with further rows after the others that have none."""
+        n_rows = len(self.labeled) + len(self.unlabeled)
+        unlabeled = np.append(self.unlabeled, np.arange(n_rows, n_rows + n_more))
+        more = np.full((n_more, 2), np.nan if self.common is None else self.common)
+        bounds = np.concatenate([self.bounds, more])
+        return KnownTargets(self.labeled, unlabeled, self.targets, bounds, self.common)
+
     def keeping(self, kept: Mask) -> "KnownTargets":
         """Return the targets of some of the labelled rows; the others count as unlabelled.
 

@@ -1,28 +1,38 @@
-"""Labels of a table: the classes as written, None where a label is unknown.
+"""Labels of a table: classes as written, or numbers; None where a label is unknown.
 
 Columns that primum writes into a table to be labelled are found again: a sheet of rows to label has
 a number for every row and a mark: its labels are not a random sample (``primum.reading.chosen``).
 Neither column is a feature.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._typing import Mask
-from primum.tables.cells import FALSE, objects_of, plain_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-import math
-import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-from primum._typing import AnyArray, Floats
-from primum.reading.labels import MAX_CODES, WITH_A_LETTER, refuse_numeric_target
-from primum.tables.cells import NUMBER, names_of, number_of, object_array
+from primum._typing import AnyArray, Floats, Mask
+from primum.reading.kinds import (
+    AUTO,
+    CLASSES,
+    MAX_CODES,
+    TargetKind,
+    check_kind,
+    is_numeric_target,
+    kind_of_numbers,
+)
+from primum.reading.labels import WITH_A_LETTER, refuse_numeric_target
+from primum.tables.cells import (
+    FALSE,
+    NUMBER,
+    names_of,
+    number_of,
+    object_array,
+    objects_of,
+    plain_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +46,8 @@ WHOLE_FLOAT = re.compile(r"(0|-?[1-9]\d{0,14})\.0", re.ASCII)
 LARGEST = 2**63  # integers from here on are objects to NumPy
 # Common markers of unknown labels, in lower case. They may also be names of classes.
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
+# If at least this share of the labels are numbers, the others are probably errors.
+NUMBERS_SHARE = 0.9
 # Strings for which the estimators raise an error if they are class names.
 REFUSED_AS_CLASS = ("-1", "nan", "None", "<NA>")
 
@@ -63,6 +75,15 @@ def typed_labels(
 def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
     """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
 
+    ``advice`` says how to name a marker.
+    """
+    _check_markers(labels, where, advice)
+    refuse_measurements(labels, where)
+
+
+def _check_markers(labels: Sequence[Any], where: str, advice: str) -> None:
+    """Raise an error if a label more likely marks unknown ones.
+
     With two labels, one of them "NA", both may be classes: then no error is raised. ``advice`` says
     how to name a marker.
     """
@@ -75,6 +96,10 @@ def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
         )
     if large := [name for name in classes if type(name) is int and abs(name) >= LARGEST]:
         raise ValueError(f"The label {large[0]} in {where} is too large: store the labels as text.")
+
+
+def refuse_measurements(labels: Sequence[Any], where: str) -> None:
+    """Raise an error if labels are measurements rather than classes."""
     numbers = _numbers([label for label in labels if label is not None])
     refuse_numeric_target(numbers, f"{where[0].upper()}{where[1:]}", WITH_A_LETTER)
 
@@ -166,22 +191,133 @@ def read_labeled_rows(
     return np.concatenate([part.X for part in parts]), labels
 
 
+@dataclass(frozen=True)
+class TableLabels:
+    """The column of a table that is predicted.
+
+    Attributes
+    ----------
+    labels : array of shape (n_rows,)
+        Classes (bool, int or str) or numbers (float); None where unknown.
+    kind : TargetKind
+        Which of the two, and how that was found out.
+    """
+
+    labels: AnyArray
+    kind: TargetKind
+
+
 def read_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
     """Return the labels in a column of a table in memory; raise an error if they cannot be classes.
 
     None stands for unknown ones.
     """
+    found = read_target(values, target, missing)
+    if found.kind.is_numeric:
+        refuse_measurements(found.labels.tolist(), f"column {target!r}")
+    return found.labels
+
+
+def read_target(
+    values: "pd.Series", target: str, missing: Sequence[str], target_kind: str = AUTO
+) -> TableLabels:
+    """Return the classes or numbers in a column of a table in memory.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+    target : str
+        Its name.
+    missing : sequence of str
+        Markers of unknown labels, in addition to empty cells.
+    target_kind : {"auto", "classes", "numbers"}
+        What it contains; "auto" finds out.
+
+    Returns
+    -------
+    TableLabels
+        The labels, and what they are.
+    """
+    check_kind(target_kind)
     where = f"column {target!r}"
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in objects_of(values)]
     if len({isinstance(cell, str) for cell in cells if cell is not None}) > 1:
         cells = names_of(values).tolist()
     from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
     labels = typed_labels(cells, where, missing, from_text=from_text)
-    check_labels(labels, where, "add {} to missing")
+    known = [label for label in labels if label is not None]
+    told = TargetKind(target_kind, told=True)
+    kind = _kind(known, where) if target_kind == AUTO else told
+    if kind.is_numeric:
+        _check_any(known, len(labels), where)
+        return TableLabels(_as_numbers(cells, labels, missing, where), kind)
+    _check_markers(labels, where, "add {} to missing")
     _check_known(labels, cells, where)
     if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
         labels = [None if label is None else str(label) for label in labels]
-    return object_array(labels)
+    return TableLabels(object_array(labels), kind)
+
+
+def _kind(known: Sequence[Any], where: str) -> TargetKind:
+    """Return what labels are; raise an error for a few texts among many numbers."""
+    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(known)
+    if len(numbers) or not known:
+        return kind_of_numbers(numbers, beginning) if known else TargetKind(CLASSES)
+    read = _best_numbers(known)
+    strange, rest = np.flatnonzero(np.isnan(read)), read[~np.isnan(read)]
+    values, counts = np.unique(rest, return_counts=True)
+    mostly = 0 < len(strange) <= (1 - NUMBERS_SHARE) * len(known) and len(values) > MAX_CODES
+    if mostly and is_numeric_target(values, counts):
+        text = str(known[strange[0]])
+        raise ValueError(
+            f"{beginning} has the label {text[:30]!r} among {len(rest)} numbers: correct it, or "
+            f"add {text!r} to missing if it marks unknown ones."
+        )
+    return TargetKind(CLASSES)
+
+
+def _best_numbers(known: Sequence[Any]) -> Floats:
+    """Return labels as numbers, by the decimal mark that most can be read with; NaN for others."""
+    both = [np.array([number_of(label, mark) for label in known]) for mark in ".,"]
+    return min(both, key=lambda numbers: int(np.isnan(numbers).sum()))
+
+
+def _as_numbers(
+    cells: Sequence[Any], labels: Sequence[Any], missing: Sequence[str], where: str
+) -> AnyArray:
+    """Return the labels as numbers; raise an error for what is not a finite one."""
+    given = [None if _is_missing(cell, missing) else cell for cell in cells]
+    rows = [row for row, cell in enumerate(given) if cell is not None]
+    numbers = _best_numbers([given[row] for row in rows])
+    for row, number in zip(rows, numbers, strict=True):
+        if not math.isfinite(number):
+            what = "infinite" if isinstance(given[row], float) else "not a number"
+            raise ValueError(
+                f"{where[0].upper()}{where[1:]} is a numeric target, but {str(given[row])[:30]!r} "
+                f"in row {row + 1} is {what}: correct it, or empty the cell if it is unknown."
+            )
+    if any(label is None for label in labels) and len(rows) == len(labels):
+        raise ValueError(
+            f"{where[0].upper()}{where[1:]} is a numeric target without empty cells, and -1 is one "
+            "of its numbers: add '-1' to missing if it marks unknown ones, otherwise write it as "
+            "-1.0."
+        )
+    found = object_array([None] * len(labels))
+    found[rows] = numbers.tolist()
+    if numbers.min() == numbers.max():
+        raise ValueError(
+            f"All {len(numbers)} known numbers in {where} are {numbers[0]:g}, so that there is "
+            "nothing to predict: label rows with other ones too."
+        )
+    return found
+
+
+def _check_any(known: Sequence[Any], n_rows: int, where: str) -> None:
+    if not known:
+        raise ValueError(
+            f"No row is labelled: all {n_rows} cells in {where} are empty or mark unknown numbers."
+        )
 
 
 def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:

@@ -1,4 +1,4 @@
-"""A classification problem in a table: which cells are features, labels, identities and groups.
+"""What to learn in a table: which cells are features, labels, identities and groups.
 
 Rows that are no cases are left out. The last row of a spreadsheet may be the total of the others:
 it has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
@@ -18,9 +18,17 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import Alert
-from primum.tables.cells import as_pandas, names_of, numbers_of, objects_of, read_cells
+from primum.reading.kinds import AUTO, CLASSES, MAX_CODES, NUMBERS, TargetKind
+from primum.tables.cells import (
+    as_pandas,
+    names_of,
+    numbers_of,
+    object_array,
+    objects_of,
+    read_cells,
+)
 from primum.tables.columns import Column, describe_columns, no_such_column
-from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_labels
+from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 from primum.tables.text import count_terms
@@ -100,7 +108,7 @@ class TableProblem:
     X : DataFrame
         The features, with cells read as their kind says.
     labels : array of shape (n_rows,)
-        bool, int, float or str, None where unknown.
+        Classes (bool, int or str) or numbers (float), None where unknown.
     ids : array of shape (n_rows,) or None
         What identifies the rows, as text.
     groups : array of shape (n_rows,) or None
@@ -119,6 +127,8 @@ class TableProblem:
         The table as it was written, without a row of totals.
     chosen : bool array of shape (n_rows,) or None
         Which rows are marked: their labels, if they have one, were not drawn at random.
+    kind : TargetKind
+        Whether the labels are classes or numbers.
     """
 
     X: "pd.DataFrame"
@@ -132,6 +142,7 @@ class TableProblem:
     alerts: list[Alert] = field(default_factory=list)
     frame: "pd.DataFrame" = field(kw_only=True, repr=False)
     chosen: Mask | None = field(default=None, kw_only=True)
+    kind: TargetKind = field(default=TargetKind(CLASSES), kw_only=True)
 
 
 def table_problem(
@@ -143,6 +154,7 @@ def table_problem(
     missing: Sequence[str] = (),
     independent_rows: bool = False,
     chosen: str | Mask | None = None,
+    target_kind: str = AUTO,
 ) -> TableProblem:
     """Return the problem of predicting a column of a table from the others.
 
@@ -165,6 +177,8 @@ def table_problem(
     chosen : str or bool array of shape (n_rows,), optional
         Column that marks labels which were not drawn at random, or which rows have one; by default
         the column ``primum_chosen``, if there is one.
+    target_kind : {"auto", "classes", "numbers"}
+        What the labels are; "auto" finds out.
 
     Returns
     -------
@@ -192,7 +206,10 @@ def table_problem(
     columns = describe_columns(
         *(frame,), target=target, id=id, group=group, chosen=marks, exclude=exclude, missing=missing
     )
-    labels = read_labels(frame[target], target, missing)
+    if target_kind != CLASSES:
+        _refuse_dates(next(c for c in columns if c.name == target), frame[target], missing)
+    found = read_target(frame[target], target, missing, target_kind)
+    labels = found.labels
     mask = None if marks is None else marked_rows(frame[marks], missing)
     if isinstance(chosen, np.ndarray):
         mask = chosen[: len(frame)]
@@ -217,11 +234,28 @@ def table_problem(
         alerts=[
             *([Alert("total", total)] if total else []),
             *remarks_on(
-                *(frame, X, labels, columns, missing), identity=id, independent=told, chosen=mask
+                *(frame, X, labels, columns, missing),
+                identity=id,
+                independent=told,
+                chosen=mask,
+                numeric=found.kind.is_numeric,
             ),
         ],
         chosen=mask,
+        kind=found.kind,
     )
+
+
+def _refuse_dates(column: Column, values: "pd.Series", missing: Sequence[str]) -> None:
+    """Raise an error if a target consists of dates; a few dates as text may be classes."""
+    if column.kind != "date":
+        return
+    known = {cell for cell in objects_of(values, missing) if cell is not None}
+    if len(known) > MAX_CODES or not all(isinstance(cell, str) for cell in known):
+        raise ValueError(
+            f"Column {column.name!r} contains dates, which are neither classes nor numbers: "
+            "predict a number, such as the days since a fixed date."
+        )
 
 
 def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
@@ -340,7 +374,12 @@ def _cells(values: "pd.Series", column: Column, missing: Sequence[str]) -> AnyAr
 
 
 def sampled(
-    frame: "pd.DataFrame", target: str, missing: Sequence[str], max_rows: int, seed: int
+    frame: "pd.DataFrame",
+    target: str,
+    missing: Sequence[str],
+    max_rows: int,
+    seed: int,
+    target_kind: str = AUTO,
 ) -> tuple["pd.DataFrame", str]:
     """Return at most about ``max_rows`` rows, in their order, and a sentence on what was left out.
 
@@ -349,7 +388,10 @@ def sampled(
     """
     if len(frame) <= max_rows or target not in frame.columns:
         return frame, ""
-    labels = read_labels(frame[target], target, missing)
+    found = read_target(frame[target], target, missing, target_kind)
+    labels = found.labels
+    if found.kind.is_numeric:  # as if all rows were of one class
+        labels = object_array(None if label is None else NUMBERS for label in labels)
     rng = np.random.default_rng(seed)
     labeled = _labeled_sample(labels, max_rows // 2, rng)
     unlabeled = np.flatnonzero([label is None for label in labels])

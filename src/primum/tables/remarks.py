@@ -45,6 +45,7 @@ from primum._words import counted, listed
 from primum.judging.words import Alert
 from primum.tables.cells import names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
+from primum.tables.number_leaks import in_other_units, telling_columns
 from primum.tables.preparation import preparing
 
 if TYPE_CHECKING:
@@ -91,6 +92,37 @@ def leak_alerts(
     ]
     X = X[labeled].reset_index(drop=True)
     return [Alert("leak", text) for text in [*alerts, *_telling(X, codes, cells, others, missing)]]
+
+
+def number_leak_alerts(
+    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column], missing: Sequence[str]
+) -> list[Alert]:
+    """Return alerts on columns that may be known only together with a numeric target.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The features, read as their kinds say.
+    labels : array of shape (n_rows,)
+        The numbers, None where unknown.
+    columns : sequence of Column
+        What the table contains.
+    missing : sequence of str
+        Markers of missing cells.
+    """
+    labeled = np.array([label is not None for label in labels], dtype=bool)
+    used = [column for column in columns if column.used]
+    empty = [c.name for c in used if _only_labeled(X[c.name], labeled)]
+    X, y = X[labeled].reset_index(drop=True), labels[labeled].astype(float)
+    others = [column for column in used if column.name not in empty]
+    same = in_other_units(X, y, others)
+    others = [column for column in others if column.name not in same]
+    alerts = [
+        *_named(empty, "empty in every unlabelled row"),
+        *_named(same, "the target in other units (values and targets have the same order)"),
+        *(f"{text} If it is {ADVICE}" for text in telling_columns(X, y, others, missing)),
+    ]
+    return [Alert("leak", text) for text in alerts]
 
 
 def _only_labeled(values: "pd.Series", labeled: AnyArray) -> bool:
@@ -224,6 +256,7 @@ def remarks_on(
     identity: str | None = None,
     independent: bool = False,
     chosen: Mask | None = None,
+    numeric: bool = False,
 ) -> list[Alert]:
     """Return alerts on rows, labels and columns that are probably not what they seem.
 
@@ -243,6 +276,8 @@ def remarks_on(
         Whether it is known which rows belong together: none, or those of a group.
     chosen : bool array of shape (n_rows,), optional
         Which labels were not drawn at random: their rows count as unlabelled where that is assumed.
+    numeric : bool
+        Whether the labels are numbers to predict.
     """
     drawn = labels.copy()
     if chosen is not None:
@@ -250,7 +285,7 @@ def remarks_on(
     return [
         *([] if independent else _belonging(frame, drawn, columns, missing, identity)),
         *_spellings([label for label in labels if label is not None]),
-        *leak_alerts(X, labels, columns, missing),
+        *(number_leak_alerts if numeric else leak_alerts)(X, labels, columns, missing),
     ]
 
 

@@ -277,6 +277,25 @@ class BoostingClassifier(CandidateClassifier):
         return histogram_boosting(X, labels, self.random_state)
 
 
+class ForestRegressor(CandidateRegressor):
+    """A random forest of 100 trees for numbers.
+
+    Examples
+    --------
+    >>> from primum.safe.candidates.trees import ForestRegressor
+    >>> reg = ForestRegressor(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [1, 1, 5, 5])
+    >>> reg.predict([[2.9]]).item() > 4
+    True
+    """
+
+    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+        from sklearn.ensemble import RandomForestRegressor
+
+        forest = RandomForestRegressor(TREES, n_jobs=1, random_state=self.random_state)
+        forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
+        return forest_model(forest, numbers)
+
+
 class BoostingRegressor(CandidateRegressor):
     """Gradient boosting of numbers on histograms, with leaves that suit few labels.
 
