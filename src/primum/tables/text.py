@@ -157,7 +157,7 @@ def count_terms(cells: AnyArray, vocabulary: Vocabulary) -> AnyArray:
         Arrays of two rows, of which ``TextFeatures`` makes features as it does of the texts.
     """
     counts = vocabulary.counts(["" if cell is None else cell for cell in cells])
-    pairs = np.stack([counts.indices, counts.data]).astype(np.int32)
+    pairs = np.stack([part.astype(np.int32) for part in (counts.indices, counts.data)])
     ends = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
     rows = (pairs[:, start:end] for start, end in ends)
     return object_array(
