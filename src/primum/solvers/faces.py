@@ -23,6 +23,7 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import SOFT, Held
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, directions_of, groups, keys_of
+from primum.solvers.class_blocks import cost_by_class, solve_by_class
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
@@ -32,6 +33,8 @@ DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
 # less time than a Gram matrix. A relative residual of ROUGH suffices for a descent direction; if
 # the steps do not reach it, the system is solved exactly.
 FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
+# Systems of at least this many labels are solved class by class, if that is less work.
+BY_CLASS_FROM = 600
 # The Gram matrices of this many faces are in memory together where they are only added up.
 AT_ONCE = 64
 
@@ -117,6 +120,10 @@ def newton_direction(
             return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
         return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
     open_labels = OpenLabels(columns, faces)
+    if held is None and open_labels.by_class_is_faster():
+        moved = solve_by_class(*open_labels.system(g), 1.0 / sigma)
+        if moved is not None:
+            return open_labels.taken @ moved - g
     S = open_labels.gram()
     S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
     step = solve_positive(S, open_labels.along(g), overwrite=held is None)
@@ -223,6 +230,25 @@ class OpenLabels:
         S = D.T @ D
         S *= G[row[:, None], row]
         return np.asarray(S)
+
+    @cached_property
+    def mask(self) -> Mask:
+        """The classes of every row's face."""
+        parts = [
+            np.tile((face.directions != 0).any(axis=1), (len(face.rows), 1)) for face in self.faces
+        ]
+        return np.concatenate(parts)
+
+    def by_class_is_faster(self) -> bool:
+        """Return whether the system is large, and separate ones for the classes take less time."""
+        freedom = freedom_of(self.faces)
+        if self._one_number or freedom < BY_CLASS_FROM:
+            return False
+        return cost_by_class(self.mask) < freedom**3 / 3
+
+    def system(self, b: Floats) -> tuple[Floats, Mask, Floats]:
+        """Return the Gram matrix of the rows, the classes of their faces, and ``M'b``."""
+        return self._products(), self.mask, np.asarray(self.taken.T @ b)
 
     def _products(self) -> Floats:
         G, weight = self.columns.products(self.rows), self.columns.weight
