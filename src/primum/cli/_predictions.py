@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from primum import LaplacianLeastSquaresClassifier, SafeClassifier
+from primum._sklearn import REGRESSOR, learner_of
 from primum._typing import AnyArray, Floats
 from primum.cli._options import PREDICTION, SCORE, warn
 from primum.methods.kernels import KernelClassifier
@@ -37,14 +38,20 @@ PROBABILITY = "probability"
 KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean": "yes or no"}
 
 
+def predicts_numbers(model: Any) -> bool:
+    """Return whether a model predicts numbers."""
+    return learner_of(classifier_of(model)) == REGRESSOR
+
+
 def score_names(model: Any, score: str | None) -> list[str]:
     """Return the names of the columns of scores: one, or one per class if there are several.
 
-    Probabilities have one column per class; they are raw scores if the model has none.
+    Probabilities have one column per class; they are raw scores if the model has none. A model of
+    numbers has no scores.
     """
-    classes = model.classes_.tolist()
-    if score is None:
+    if score is None or predicts_numbers(model):
         return []
+    classes = model.classes_.tolist()
     if score == PROBABILITY and hasattr(model, "predict_proba"):
         return [f"{PROBABILITY}_{name}" for name in classes]
     return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
@@ -77,6 +84,11 @@ def _raw_scores(model: Any, rows: Any) -> Floats:
 
 def refuse_scores(model: Any, score: str | None) -> None:
     """Raise an error if a model lacks the scores that were requested."""
+    if score is not None and predicts_numbers(model):
+        raise ValueError(
+            f"--score is for models of classes, but {type(classifier_of(model)).__name__} predicts "
+            "numbers: leave it out."
+        )
     if score == "clipped" and not hasattr(model, "predict_proba"):
         raise ValueError(
             f"{type(classifier_of(model)).__name__} has no probabilities: pass --score raw for its "
@@ -87,6 +99,8 @@ def refuse_scores(model: Any, score: str | None) -> None:
 def predicted(model: Any, rows: Any, score: str | None) -> dict[str, Any]:
     """Return the columns of the predictions and the scores of some rows."""
     names = score_names(model, score)
+    if predicts_numbers(model):
+        return {PREDICTION: model.predict(rows) if rows.shape[0] else np.empty(0)}
     if rows.shape[0] == 0:  # scikit-learn raises an error for an empty X
         return {PREDICTION: model.classes_[:0], **{name: np.empty(0) for name in names}}
     scores = _scores(model, rows, score)

@@ -293,7 +293,7 @@ def compare(
         )
     if model is not None:
         comparison.check_file(model, "--save-model")
-    ruled = settings["cost"] is not None or names_a_rule(settings["scoring"])
+    ruled = settings["cost"] is not None or names_a_rule(settings["scoring"] or "")
     check_model_name(name, model, settings["methods"], settings["baseline"], ruled=ruled)
     output = comparison.output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)

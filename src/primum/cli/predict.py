@@ -45,7 +45,9 @@ def predict(
     table_format: TableFormat,
     out: Path,
 ) -> None:
-    """Predict the class of every row of DATA (CSV, a spreadsheet, or a Parquet file or folder).
+    """Predict the class, or the number, of every row of DATA.
+
+    DATA is a table: CSV, a spreadsheet, or a Parquet file or folder.
 
     Writes the column prediction, in the order of the rows, as CSV, Parquet or a spreadsheet
     (.xlsx). The model prepares the columns of DATA, which is read into memory. Unless --score is
@@ -67,7 +69,9 @@ def predict(
         else:
             parts = predictions.table_predictions(stored, table, table_format, id_column, score)
         options.write_table(out, parts)
-    click.echo(f"Predictions: {out}")
+    numbers = predictions.predicts_numbers(stored.estimator) and stored.target
+    unit = f" (column prediction, in units of {stored.target})" if numbers else ""
+    click.echo(f"Predictions: {out}{unit}")
 
 
 def _number_predictions(
