@@ -106,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--repeats", type=int, default=100, help="problems per family (100)")
-    parser.add_argument("--fresh", type=int, default=20_000, help="fresh rows (20000)")
+    parser.add_argument("--fresh", type=int, default=5_000, help="fresh rows (5000)")
     parser.add_argument("--seed", type=int, default=0, help="seed (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--family", action="append", choices=NUMBER_SCENARIOS, help="only this one")
