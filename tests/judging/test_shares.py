@@ -65,6 +65,20 @@ def test_intervals_for_a_random_sample_are_wrong_if_the_labels_are_none():
     assert covered(RANDOM, (0.5, 0.5), (0.9, 0.1), 20, n_labeled=200) < 0.2
 
 
+def test_scores_of_one_class_that_only_vary_widen_its_interval():
+    rng, hits, n_draws = np.random.default_rng(0), 0, 200
+    for _ in range(n_draws):
+        codes = rng.choice(3, 500, p=(0.475, 0.475, 0.05))
+        noise = rng.random(500) * (rng.random(500) < 0.5)
+        first = np.array([0.9, 0.1, 0.5])[codes]
+        scores = np.column_stack([first * (1 - noise), (1 - first) * (1 - noise), noise])
+        known, hidden = (codes[:100], scores[:100]), np.stack([scores[100:]] * 2)
+        scored = FoldScores(*known, np.arange(100) % 2, hidden, 400)
+        third = estimate_shares(scored, np.arange(3)).classes[2]
+        hits += third.low <= np.mean(codes[100:] == 2) <= third.high
+    assert hits / n_draws >= 0.9
+
+
 def test_scores_that_say_nothing_leave_the_interval_of_wilson():
     codes = np.repeat([0, 1], [30, 10])
     constant = np.full((40, 2), 0.5)

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 import tables_like
 from primum.tables.preparation import has_blocks, preparing, steps_after
 from primum.tables.problem import table_problem
-from primum.tables.text import TermWeights, find_vocabulary, words_per_cell
+from primum.tables.text import TermWeights, TextFeatures, find_vocabulary, words_per_cell
 from primum.tables.vectors import ScaledTogether
 
 
@@ -115,3 +115,12 @@ def test_vectors_in_cells_and_in_columns_are_the_same_block():
     np.testing.assert_allclose(*prepared)
     names = problem_of(cells, "y").transformer.fit(cells).get_feature_names_out()
     assert names[:2].tolist() == ["vector[0]", "vector[1]"]
+
+
+def test_texts_without_a_common_word_have_groups_of_characters_only():
+    texts = ["明天的会议很重要", "昨天的会议不重要", "今天没有会议记录"]
+    cells = pd.DataFrame({"remark": texts})
+    vocabulary = find_vocabulary(texts)
+    assert vocabulary.terms[0] == []
+    rows = TextFeatures(vocabulary).fit(cells).transform(cells)
+    np.testing.assert_allclose(rows.power(2).sum(axis=1), 10.0)

@@ -356,8 +356,11 @@ def _prediction_powered(scored: FoldScores, level: float) -> tuple[Floats, Float
     variance = variance + of_rows.var(axis=0) * max(missed, 0.0)
     p = (size * (weight @ y) + 1) / (size + 2)
     effect = variance / (p * (1 - p))
-    if scored.groups is None:  # that of the labels alone, which the weight 0 would give
-        effect = np.minimum(effect, 1 / size + 1 / n_units)
+    if scored.groups is None:
+        # That of the labels alone, which the weight 0 would give; more of a class whose scores vary
+        # by themselves, because the weight is one for all classes.
+        more = weight @ (residual - weight @ residual) ** 2 / (p * (1 - p))
+        effect = np.minimum(effect, np.maximum(more, 1.0) * (1 / size + 1 / n_units))
     quantile = special.stdtrit(max(size - 1, 1), (1 + level) / 2)
     shares = _on_simplex(shares)
     factors = quantile**2 * effect

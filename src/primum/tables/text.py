@@ -250,7 +250,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             texts = names_of(values, self.missing)
             counts = self.vocabulary.counts(["" if text is None else text for text in texts])
         counts.data = 1.0 + np.log(counts.data)
-        parts = [normalize(part) for part in (counts[:, :n_words], counts[:, n_words:])]
+        halves = counts[:, :n_words], counts[:, n_words:]
+        # Without spaces between words, there may be no word in two rows.
+        parts = [normalize(part) for part in halves if part.shape[1]]
         return np.sqrt(SQUARED_LENGTH) * normalize(sparse.csr_array(sparse.hstack(parts)))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
