@@ -144,6 +144,15 @@ def test_few_rows_of_the_rare_class_do_not_crash():
     assert np.isfinite(result.methods[0].loss)
 
 
+def test_an_interval_of_a_threshold_needs_held_out_rows_of_both_classes():
+    X, y, _ = rare(150, 60, 0.3)
+    y[30:60] = "no"
+    splits = [(np.arange(30), np.arange(30, 45)), (np.arange(45), np.arange(45, 60))]
+    result = primum.compare(X, y, cost={("yes", "no"): 5}, **{**PLAIN, "cv": splits})
+    assert result.decision.interval is None
+    assert "Too few labelled rows of 'yes' could be held out" in result.to_markdown()
+
+
 def test_a_rare_class_with_few_labels_is_one_alert():
     X, y, _ = rare(150, 60, 0.0, separation=3.0)
     y[:5] = "yes"
@@ -164,6 +173,7 @@ def test_a_rare_class_with_few_labels_is_one_alert():
     [
         ({"cost": {("maybe", "no"): 2}}, "cost names the class 'maybe'"),
         ({"cost": {("yes", "no"): 2}, "scoring": "f1"}, "two answers"),
+        ({"cost": "yes:no=5"}, "cost is 'yes:no=5': pass"),
         ({"scoring": "f1"}, "nothing says which of 'no' and 'yes'"),
         ({"positive": "maybe"}, "positive names the class 'maybe'"),
     ],

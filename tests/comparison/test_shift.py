@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
@@ -123,6 +124,24 @@ def test_methods_without_weights_are_left_out_and_such_baselines_refused():
     baseline = [("neighbours", KNeighborsClassifier())]
     with pytest.raises(ValueError, match="baseline 'neighbours' does not support"):
         primum.compare(X, y, shift="label", **QUICK | {"baseline": baseline})
+
+
+def test_rows_that_are_held_out_several_times_count_once():
+    X, y, _ = shifted(unlabeled=0.7)
+    folds = list(StratifiedKFold(3).split(X[:60], y[:60]))
+    once, thrice = (primum.compare(X, y, **{**QUICK, "cv": folds * k}).shares for k in (1, 3))
+    assert thrice.n_labeled == once.n_labeled == 60
+    assert thrice.estimates == pytest.approx(once.estimates, abs=0.01)
+    widths = [one.classes[0].high - one.classes[0].low for one in (once, thrice)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
+
+
+def test_label_shift_needs_held_out_rows_of_every_class():
+    X, y, _ = shifted()
+    y[20:60] = 0
+    splits = [(np.arange(20), np.arange(20, 40)), (np.arange(40), np.arange(40, 60))]
+    with pytest.raises(ValueError, match="cv holds out none of class 1"):
+        primum.compare(X, y, shift="label", **{**QUICK, "cv": splits})
 
 
 def test_wrong_shifts_get_a_sentence(tmp_path):

@@ -56,7 +56,8 @@ class Decision:
     threshold : float
         Of the model fitted to all rows.
     interval : (float, float) or None
-        Where the threshold lies if labelled rows are drawn again; None if it is not chosen.
+        Where the threshold lies if labelled rows are drawn again; None if it is not chosen, or if
+        too few rows could be held out.
     level : float
         The probability of the intervals.
     n_positive : int
@@ -106,10 +107,11 @@ def decision_of(result: "Comparison", model: Any) -> Decision | None:
     threshold = HALF if chosen is None else float(chosen)
     grid = _grid(own, threshold)
     level, interval = interval_level(result.level), None
-    if objective.has_rule:
+    if objective.has_rule and getattr(getattr(model, "rule_", None), "tuned", True):
         draws = _resamples(units, rng_for(result.plan.seed, "threshold"))
-        found = [_threshold(objective, scores[draw], codes[draw]) for draw in draws]
-        interval = _ends([one for one in found if one is not None], level)
+        weight = table.weight_of(table.labels.labeled[rows])
+        found = [_threshold(objective, scores, codes, weight, draw) for draw in draws]
+        interval = _ends([threshold, *(one for one in found if one is not None)], level)
     return Decision(
         *(str(table.labels.classes.tolist()[objective.positive]), threshold, interval, level),
         int(truth.sum()),
@@ -144,15 +146,22 @@ def _resamples(units: AnyArray, rng: np.random.Generator) -> list[Index]:
     ]
 
 
-def _threshold(objective: Objective, scores: Floats, codes: Index) -> float | None:
-    if len(np.unique(codes)) < 2:
+def _threshold(
+    objective: Objective, scores: Floats, codes: Index, weight: Floats | None, draw: Index
+) -> float | None:
+    """Return the threshold of rows that were drawn again; None if they have only one class."""
+    if len(np.unique(codes[draw])) < 2:
         return None
-    return tuned_rule(objective, scores, codes).threshold
+    of_draw = None if weight is None else weight[draw]
+    return tuned_rule(objective, scores[draw], codes[draw], weight=of_draw).threshold
 
 
-def _ends(values: Sequence[float], level: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+def _ends(values: Sequence[float], level: float) -> tuple[float, float] | None:
+    """Return the interval of a threshold, the first value; None of nothing else."""
+    if len(values) < 2:
+        return None
+    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
+    return min(float(low), values[0]), max(float(high), values[0])
 
 
 def _points(
@@ -207,6 +216,11 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
         )
     where = f"its score is at least {decision.threshold:.2f}"
     text = f"{capitalised(name)} predicts {decision.positive!r} where {where}."
+    if decision.interval is None and objective.has_rule:
+        return (
+            f"{text} Too few labelled rows of {decision.positive!r} could be held out to say where "
+            "it would be with other labels: label more of them."
+        )
     if decision.interval is None:
         why = f"{capitalised(aim)} is about the order of the scores, not about a threshold."
         if objective.name == ACCURACY:

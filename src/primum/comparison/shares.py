@@ -13,7 +13,7 @@ import numpy as np
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import fit_entry
 from primum.comparison.workers import rng_for, seeded
@@ -133,7 +133,13 @@ def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
     """Return the class shares among all rows whose labels were not drawn at random."""
     if shift == LABEL:  # the classes are looked at one by one: their weights cancel
         plan = replace(plan, table=replace(plan.table, weight=None))
-    return estimate_shares(fold_scores(plan), plan.table.labels.classes, shift)
+    scored, classes = fold_scores(plan), plan.table.labels.classes
+    if shift == LABEL and len(lacking := np.setdiff1d(np.arange(len(classes)), scored.codes)):
+        raise ValueError(
+            f"shift='label' looks at held-out rows of every class, and cv holds out none of class "
+            f"{classes.tolist()[lacking[0]]!r}: pass other splits, or leave it out."
+        )
+    return estimate_shares(scored, classes, shift)
 
 
 def fold_scores(plan: ComparisonPlan) -> FoldScores:
@@ -165,9 +171,16 @@ def fold_scores(plan: ComparisonPlan) -> FoldScores:
         np.array([unlabeled for _, unlabeled in scored]),
         n_others,
         table.weight_of(rows),
-        None if table.groups is None else table.groups[rows],
+        _units(rows, table.groups),
         _n_groups(plan),
     )
+
+
+def _units(rows: Index, groups: AnyArray | None) -> AnyArray | None:
+    """Return the groups of held-out rows; a row that splits hold out several times is one."""
+    if groups is not None:
+        return groups[rows]
+    return None if len(np.unique(rows)) == len(rows) else rows
 
 
 def _n_groups(plan: ComparisonPlan) -> int | None:

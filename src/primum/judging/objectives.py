@@ -242,7 +242,13 @@ def read_cost(cost: Any, classes: AnyArray) -> Floats:
         for pair, value in cost.items():
             matrix[_pair(pair, classes)] = _number(value, pair)
     else:
-        matrix = np.array(cost, dtype=float)
+        try:
+            matrix = np.array(cost, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"cost is {cost!r}: pass {{(true class, predicted class): cost}}, or a matrix of "
+                "numbers."
+            ) from None
         if matrix.shape != (n_classes, n_classes):
             raise ValueError(
                 f"cost has the shape {matrix.shape}, but there are {n_classes} classes: pass a row "
