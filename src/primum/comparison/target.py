@@ -600,10 +600,11 @@ class NumberTarget(Target):
 
         The last two are supervised alternatives to the baseline.
         """
-        stack = SafeRegressor(baseline=number_baseline(baselines), scoring=scoring)
+        baseline = number_baseline(baselines)
+        stack = SafeRegressor(baseline=baseline, scoring=scoring, bounds=self.limits)
         methods: list[tuple[str, Any, bool]] = [("safe stack", stack, True)]
         if self.limits is not None:
-            tuned = ICLSRegressorCV(PENALTIES, METRICS, self.limits, cv=inner, shuffle=True)
+            tuned = ICLSRegressorCV(PENALTIES, METRICS, bounds=self.limits, cv=inner, shuffle=True)
             methods.append(("ICLS", tuned, True))
         alternatives = (("forest", ForestRegressor()), ("boosting", BoostingRegressor()))
         return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
