@@ -27,3 +27,8 @@ def test_prices_to_a_verdict_a_model_and_predictions(call, refused, tmp_path):
         1,
         "--score is for models of classes",
     )
+    refused(
+        call("fit", "houses.csv", "--target", "price", "--out", "f.skops"),
+        1,
+        "is a numeric target, and primum fit fits classifiers: primum compare --save-model",
+    )

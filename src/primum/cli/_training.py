@@ -133,6 +133,12 @@ class TrainingTables:
         rows = pd.concat(parts, ignore_index=True) if self.unlabeled else frame
         roles = self.target, self.id_column, None
         problem = table_problem(rows, *roles, exclude, missing, chosen=self.chosen)
+        if problem.kind.is_numeric:
+            raise ValueError(
+                f"Column {self.target!r} of {self.data} is a numeric target, and primum fit fits "
+                "classifiers: primum compare --save-model stores a model that predicts numbers; if "
+                "they are codes of classes, put a letter before them."
+            )
         for column in problem.columns:
             if not column.used and column.note not in ("", MARKS_CHOSEN, NUMBERS_SHEET):
                 warn(f"{column.name!r} of {self.data} is not used. {column.note}")
