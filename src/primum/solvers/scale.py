@@ -51,8 +51,9 @@ from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
 from primum.solvers.surrogate import ModelRows, follow_model
 
-# Newton steps, a pass each: without a prior, and with one, whose multipliers need more.
-STEPS_PER_SIGMA, STEPS_WITH_PRIOR = 4, 12
+# Newton steps, a pass each. With several classes, rows change sides in bulk more often, and other
+# ways are better.
+STEPS_PER_SIGMA, STEPS_OF_CLASSES = 12, 5
 LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 # Rounding of sums over many rows in double and in single precision, as a fraction.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
@@ -239,7 +240,8 @@ def _minimise_psi(
     labels are still to be determined.
     """
     problem, labels, sigma = rows.problem, rows.problem.labels, point.sigma
-    most = STEPS_PER_SIGMA if problem.prior is None else STEPS_WITH_PRIOR
+    several = labels.contrasts is not None and problem.prior is None
+    most = STEPS_OF_CLASSES if several else STEPS_PER_SIGMA
     for step in range(most):
         xi, here = point.xi, point.sweep
         residual = here.Mq - problem.target

@@ -22,7 +22,6 @@ weight of the labelled rows of class k, n_L that of all of them, and
                          + 1/n ((x_i - m_k)' H (x_i - m_k) - x_i' H x_i) ]
 
 with a_k the mean of the labelled rows of class k. Without the first term if the shares are given.
-The last one is the same for all classes of a row and is left out.
 """
 
 from dataclasses import replace
@@ -58,14 +57,12 @@ class LabeledLikelihood(ModelsOfLabels):
         own = self.R.T @ self.Z[:L] / labeled[:, None]
         pull = ((own - model.means) @ precision) * (labeled / totals)[:, None]
         H = self._curvature(model) / totals.sum()
-        columns = []
-        for k, mean in enumerate(model.means):
-            centered = self.Z[L:] - mean
-            column = centered @ pull[k] + np.einsum("ij,ij->i", centered @ H, centered)
-            if self.family.log_shares is None:
-                column += labeled[k] / totals[k]
-            columns.append(column)
-        return self.weight[:, None] * np.stack(columns, axis=1)
+        # Without x'H x, which is the same for all classes of a row, it is linear in the rows.
+        bent = model.means @ H
+        level = np.sum(model.means * (bent - pull), axis=1)
+        if self.family.log_shares is None:
+            level += labeled / totals
+        return self.weight[:, None] * (self.Z[L:] @ (pull - 2 * bent).T + level)
 
     def _curvature(self, model: GaussianModel) -> Floats:
         """Return H, the derivative in the covariance."""
