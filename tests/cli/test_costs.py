@@ -44,12 +44,12 @@ def test_the_saved_model_predicts_by_the_costs(table):
     [
         (["--cost", "maybe:no=5"], "names the class 'maybe', which no labelled row has"),
         (["--cost", "yes:no=-5"], "The cost of predicting 'no' for 'yes' is -5"),
-        (["--cost", "yes:yes=5"], "where it is right: right answers cost 0"),
+        (["--cost", "yes:yes=5"], "where it is right: correct predictions cost 0"),
         (["--cost", "yes=5"], "'yes=5' is not the cost of an error"),
         (["--cost", "yes:no=2", "--cost", "yes:no=3"], "the cost of yes:no is given twice"),
         (["--positive", "maybe"], "positive names the class 'maybe'"),
         (["--scoring", "f1"], "pass --positive yes, for example"),
-        (["--cost", "yes:no=2", "--scoring", "f1"], "and --scoring f1 are two answers"),
+        (["--cost", "yes:no=2", "--scoring", "f1"], "but --scoring f1 is given too"),
         (
             ["--cost", "yes:no=2", "--model", "ridge", "--save-model", "model.skops"],
             "there is no model 'ridge': choose from baseline, self-learning",

@@ -77,7 +77,7 @@ def test_the_report_has_costs_threshold_precision_and_recall(by_costs):
     here = next(p for p in decision.points if p.threshold == decision.threshold)
     assert here.recall[2] - here.recall[1] > 0.05  # few rows of the class are no certainty
     page = by_costs.to_html()
-    assert "What it predicts when" in page
+    assert "The decision rule" in page
     assert "What errors cost." in by_costs.to_markdown()
     assert json.loads(json.dumps(by_costs.to_dict()))["decision"]["positive"] == "yes"
     assert "cost per row" in by_costs.verdict
@@ -172,7 +172,7 @@ def test_a_rare_class_with_few_labels_is_one_alert():
     ("settings", "message"),
     [
         ({"cost": {("maybe", "no"): 2}}, "cost names the class 'maybe'"),
-        ({"cost": {("yes", "no"): 2}, "scoring": "f1"}, "two answers"),
+        ({"cost": {("yes", "no"): 2}, "scoring": "f1"}, "replace the scoring"),
         ({"cost": "yes:no=5"}, "cost is 'yes:no=5': pass"),
         ({"scoring": "f1"}, "nothing says which of 'no' and 'yes'"),
         ({"positive": "maybe"}, "positive names the class 'maybe'"),

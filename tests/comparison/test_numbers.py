@@ -119,7 +119,7 @@ def test_groups_time_chosen_labels_and_bounds():
     [
         ({"methods": [("lr", LogisticRegression(), False)]}, "'lr' is a classifier .*numbers are"),
         ({"scoring": "accuracy"}, "scoring='accuracy' is for classes: choose one for numeric"),
-        ({"cost": {("a", "b"): 2}}, "cost= is about classes, but numbers are predicted"),
+        ({"cost": {("a", "b"): 2}}, "cost is for classes, but numbers are predicted"),
         ({"shift": "label"}, "shift='label' weights classes, but numbers are predicted"),
         ({"bounds": (0, 10)}, "which is outside its bounds"),
     ],
@@ -133,6 +133,4 @@ def test_what_is_refused(options, sentence):
 def test_a_regressor_that_cannot_learn_from_unlabelled_rows_is_a_failure():
     methods = [("line", LinearRegression())]
     result = primum.compare(houses(), target="price", methods=methods, **QUICK)
-    assert "cannot learn from unlabelled rows, so pass (name, estimator, False)" in str(
-        result.left_out
-    )
+    assert "if it cannot learn from them, pass (name, estimator, False)" in str(result.left_out)

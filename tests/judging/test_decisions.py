@@ -142,7 +142,7 @@ def test_costs_can_be_given_in_three_ways():
         ("accuracy", np.ones((3, 3)), None, r"the shape \(3, 3\), but there are 2 classes"),
         ("accuracy", np.zeros((2, 2)), None, "All costs are 0"),
         ("accuracy", pd.DataFrame([[0]], ["yes"], ["yes"]), None, "one for each of the classes"),
-        ("f1", FIVE, None, "Costs of errors and scoring='f1' are two answers"),
+        ("f1", FIVE, None, "Costs of errors replace the scoring, but scoring='f1'"),
         ("cost", None, None, "scoring='cost' needs the costs"),
         ("f1", None, None, "which of 'no' and 'yes' it is: pass positive='yes'"),
         ("f1", None, "maybe", "positive names the class 'maybe'"),

@@ -171,6 +171,6 @@ def test_the_safe_stack_follows_the_costs():
     cost = [np.mean(np.where(truth == 1, 10, 1) * (c.predict(X) != truth)) for c in (clf, plain)]
     assert cost[0] < cost[1]
     own = clf.own_verdict()
-    np.testing.assert_array_equal(own.predicted, clf.held_out_predicted_)
+    np.testing.assert_array_equal(clf.classes_[own.predicted], clf.held_out_predictions_)
     assert "cost per row" in clf.verdict_.text
     assert clf.baseline_.rule_.threshold < 0.3

@@ -162,7 +162,7 @@ def test_chosen_rows_are_never_held_out_and_weights_count():
     np.testing.assert_allclose(reg.predict(X), same.predict(X))
 
 
-@pytest.mark.parametrize("scoring", ["neg_mean_absolute_error", "r2", "neg_median_absolute_error"])
+@pytest.mark.parametrize("scoring", ["mae", "r2", "neg_median_absolute_error"])
 def test_scoring_changes_the_verdict_but_not_the_model(scoring):
     X, y, _ = partly()
     reg, other = quick().fit(X, y), quick(scoring=scoring).fit(X, y)

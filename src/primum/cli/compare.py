@@ -125,19 +125,19 @@ TABLE_OPTIONS = options.with_options(
         "--classes",
         "target_kind",
         flag_value=CLASSES,
-        help="The target consists of classes, although they look like numbers to predict.",
+        help="Treat the target as classes, although it looks like numbers to predict.",
     ),
     click.option(
         "--regression",
         "target_kind",
         flag_value=NUMBERS,
-        help="The target consists of numbers to predict, although they look like classes.",
+        help="Treat the target as numbers to predict, although it looks like classes.",
     ),
     click.option(
         "--bounds",
         type=options.Bounds(),
-        help="Range of numbers to predict, for example 0:100, which all of them are certain to be "
-        "in: ICLS is then compared too.",
+        help="Range that is certain to contain all numbers to predict, for example 0:100; ICLS is "
+        "then compared too.",
     ),
     options.id_option("Column that identifies the rows: not a feature; copied to predictions."),
     click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
@@ -158,12 +158,12 @@ RUN_OPTIONS = options.with_options(
         "--scoring",
         help="How predictions are judged. Of classes: accuracy (the default), balanced_accuracy, "
         "f1, average_precision, recall_at_precision=0.9, neg_brier_score, neg_log_loss; of "
-        "numbers: rmse (the default), mae, r2, rmsle; or another scorer of scikit-learn. The "
-        "model predicts what is best for it.",
+        "numbers: rmse (the default), mae, r2, rmsle; or another scorer of scikit-learn. Models "
+        "choose their decision rule for balanced_accuracy, f1 and recall_at_precision.",
     ),
     click.option(
         "--positive",
-        help="Class, of two, that is looked for: f1, average_precision and recall_at_precision are "
+        help="The class of interest, of two: f1, average_precision and recall_at_precision are "
         "about it.",
     ),
     click.option(
@@ -172,14 +172,15 @@ RUN_OPTIONS = options.with_options(
         type=options.ErrorCost(),
         callback=_one_cost,
         help="Cost of an error as TRUE:PREDICTED=COST, for example yes:no=5; repeat it for further "
-        "errors, any other costs 1. The model predicts the class of least expected cost.",
+        "errors, any other costs 1. Models predict the class with the least expected cost.",
     ),
     click.option(
         "--shift",
         type=click.Choice(SHIFTS),
         default="none",
         help="How labelled and unlabelled rows differ, if labels are not a random sample: label "
-        "(only the shares of the classes do), covariate (only the features do). Rows are weighted.",
+        "(only the shares of the classes do), covariate (only the features do). Labelled rows are "
+        "then weighted.",
     ),
     click.option(
         "--methods",
@@ -190,7 +191,8 @@ RUN_OPTIONS = options.with_options(
         "--baseline",
         callback=read_baseline,
         help="Comma-separated names of the supervised models to compare with: ridge, logistic, "
-        "hist-gradient-boosting, tabpfn, tabicl, catboost; default: ridge,logistic.",
+        "hist-gradient-boosting, tabpfn, tabicl, catboost; default: ridge,logistic, and ridge for "
+        "numbers.",
     ),
     click.option(
         "--list-methods",

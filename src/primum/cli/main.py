@@ -12,7 +12,7 @@ from primum.cli.settle import settle
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
-HELP = """Semi-supervised classification that aims not to make the supervised answer worse.
+HELP = """Semi-supervised learning that aims not to do worse than supervised learning.
 
 Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
 """

@@ -181,9 +181,9 @@ class Comparison(ComparisonResult):
 
         Returns
         -------
-        classifier
-            A fitted scikit-learn Pipeline of preparation and classifier (without ``prepare``, the
-            classifier alone), which predicts classes by name from rows as they were given.
+        estimator
+            A fitted scikit-learn Pipeline of preparation and model (without ``prepare``, the model
+            alone), which predicts classes by name, or numbers, from rows as they were given.
         """
         asked = self.settlement if self._settlements else None
         if asked is None or not asked.labels:
@@ -204,8 +204,8 @@ class Comparison(ComparisonResult):
 
         Returns
         -------
-        classifier
-            A fitted Pipeline, or the classifier alone, as for ``fit_recommended``.
+        estimator
+            A fitted Pipeline, or the model alone, as for ``fit_recommended``.
         """
         names = [BASELINE, *(entry.name for entry in self.plan.entries)]
         meant = find_name(name, names)
@@ -520,7 +520,7 @@ def compare(
     """Compare models that use unlabelled rows with tuned supervised ones.
 
     They predict classes or numbers, whichever the labels are. The labelled rows are split into
-    folds, several times, which are stratified if there are classes. Every model is fitted to
+    folds several times, stratified by class if there are classes. Every model is fitted to
     the training folds, with all unlabelled rows if it uses them, and judged on the fold held out,
     which is left out of training entirely. Everything that is tuned is tuned again in every
     training set.
@@ -537,8 +537,9 @@ def compare(
         Further unlabelled rows; those of a table need no column with labels.
     target : str, default=None
         Column of X with the classes or numbers, empty where unknown. The other columns are
-        prepared by their kind (numbers, categories, dates, times, booleans), and columns that
-        cannot be learnt from are not used; ``columns`` of the result says what was done to each.
+        prepared by their kind (numbers, categories, dates, times, booleans, free text, embeddings),
+        and columns that cannot be learnt from are not used; ``columns`` of the result says what was
+        done to each.
     id : str, default=None
         Column that identifies the rows; not a feature.
     group : str, default=None
@@ -552,7 +553,7 @@ def compare(
         being many, mostly different and far apart; the result says so. A few different numbers
         with fractions that repeat may be either, and raise an error that asks.
     bounds : (float, float), default=None
-        A range that all numbers to predict are certain to be in: then ICLS is compared too.
+        A range that is certain to contain all numbers to predict; ICLS is then compared too.
     methods : "default" or list of (name, model[, uses_unlabeled])
         The classifiers or regressors to compare. Those that use unlabelled rows, which is the
         default, are fitted with -1, or NaN, for unknown labels. For classes, "default" means
@@ -577,8 +578,8 @@ def compare(
         How predictions of classes are judged: "accuracy" (the error, in points, which is the
         default), "balanced_accuracy", "neg_brier_score", "neg_log_loss"; and of numbers: "rmse" (in
         units of the target, the default), "mae", "mse", "rmsle", "r2" (one minus it). Or any other
-        scorer of scikit-learn, or a callable ``scorer(estimator, X, y)``, of which higher is
-        better and which does not look at X. Classifiers follow "balanced_accuracy", "f1" and
+        scorer of scikit-learn, or a callable ``scorer(estimator, X, y)`` that returns more for
+        better predictions and does not look at X. Classifiers follow "balanced_accuracy", "f1" and
         "recall_at_precision=0.9" (or another precision): each predicts by a decision rule that is
         chosen for it within the training set. "average_precision" needs no rule.
     cost : dict, DataFrame or array-like, default=None
@@ -587,8 +588,8 @@ def compare(
         columns, or a matrix in the order of the classes. Every model then predicts the class of
         least expected cost, and the verdict is on the cost per row.
     positive : object, default=None
-        The class, of two, that is looked for: "f1", "average_precision" and "recall_at_precision"
-        are about it, and so are precision and recall in the report.
+        The class of interest, of two: "f1", "average_precision" and "recall_at_precision" are about
+        it, and so are precision and recall in the report.
     cv : int, splitter or iterable, default=None
         How the labelled rows are split: a number of folds, which are stratified by class and keep
         groups together, a scikit-learn splitter (for rows ordered in time), or pairs of indices of
@@ -656,6 +657,8 @@ def compare(
 
     See Also
     --------
+    SafeClassifier : The safe stack as an estimator.
+    SafeRegressor : The same for numbers.
     AgnosticClassifier : The choice between a supervised and a semi-supervised classifier as an
         estimator.
 

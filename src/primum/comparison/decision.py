@@ -218,24 +218,24 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     text = f"{capitalised(name)} predicts {decision.positive!r} where {where}."
     if decision.interval is None and objective.has_rule:
         return (
-            f"{text} Too few labelled rows of {decision.positive!r} could be held out to say where "
-            "it would be with other labels: label more of them."
+            f"{text} Too few labelled rows of {decision.positive!r} could be held out to say how "
+            "certain the threshold is: label more of them."
         )
     if decision.interval is None:
         why = f"{capitalised(aim)} is about the order of the scores, not about a threshold."
         if objective.name == ACCURACY:
-            why = "Say what errors cost (cost= of compare, --cost), and the model moves it."
+            why = "Say what errors cost (cost= of compare, --cost), and it is chosen for that."
         return f"{text} {why}"
     low, high = decision.interval
     text += (
-        f" The threshold was chosen for {aim}, on scores of rows that were held out. With other "
-        f"labels of as many rows it would be between {low:.2f} and {high:.2f} "
-        f"({percent_of_level(decision.level)} of resamples)."
+        f" The threshold was chosen for {aim}, on scores of rows that were held out. If the "
+        f"labelled rows were drawn again, it would be between {low:.2f} and {high:.2f} (in "
+        f"{percent_of_level(decision.level)} of the resamples)."
     )
     if decision.n_positive < FEW_LABELS:
         text += (
             f" There are only {decision.n_positive} labelled rows of {decision.positive!r}: more "
-            "would make it surer."
+            "would make it more certain."
         )
     return text
 

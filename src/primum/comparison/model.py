@@ -29,7 +29,7 @@ from primum.comparison.records import HeldOutPredictions
 from primum.comparison.run import fit_entry, fit_whole
 from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit
 from primum.comparison.workers import seeded
-from primum.judging.held_out import dearest
+from primum.judging.held_out import largest_cost
 from primum.judging.loss_interval import (
     around,
     design_effect,
@@ -54,7 +54,7 @@ LEAST_RECALL = 0.05
 # From here on, scores rank the rows well enough that another threshold is worth trying.
 USEFUL_RANKING = 0.6
 # What moves the threshold of a model that finds too few rows of a class.
-SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model moves its threshold"
+SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
 # By which a model that ignores a rare class is not good.
 OTHER_SCORINGS = ("balanced_accuracy", "roc_auc")
 
@@ -414,7 +414,7 @@ def _interval(
         return rate_interval(loss, n_counted(wrong, strata, groups, share), tails)
     n_rows = share * len(rows) / design_effect(losses - losses.mean(), groups)
     n_units = len(rows) if groups is None else len(np.unique(groups))
-    low, high = mean_interval(loss, losses, n_rows, tails, n_units, dearest(result.loss))
+    low, high = mean_interval(loss, losses, n_rows, tails, n_units, largest_cost(result.loss))
     return max(low, 0.0), high
 
 

@@ -125,7 +125,7 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
         ("The answer", _lead(result)),
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
         ("The model you deploy", _model(result.model_card, shown)),
-        ("What it predicts when", decision_part(result, result.decision)),
+        ("The decision rule", decision_part(result, result.decision)),
         ("The data", _data(result, shown)),
         ("Classes among the unlabelled rows", _shares(result)),
         ("The methods", _methods(result)),
@@ -319,8 +319,8 @@ def _shares(result: "Comparison") -> list[Block]:
     text = f"This assumes that {shares.assumption}."
     if result.shift is None and drift is not None and drift.found:
         text += (
-            " They visibly are not, so these shares may be wrong: pass shift='label' or "
-            "shift='covariate' if you can believe what it assumes."
+            " The drift test says that they are not, so these shares may be wrong: pass "
+            "shift='label' or shift='covariate' if you accept its assumption."
         )
     level = f"{shares.level:.0%}"
     rows = [

@@ -25,7 +25,7 @@ from primum._words import listed
 from primum.comparison.words import STACK
 from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.losses import Loss, Measure, Predictions, predicted_codes, read_scoring
-from primum.judging.number_losses import RMSE, number_measure, read_number_scoring
+from primum.judging.number_losses import RMSE, full_scoring, number_measure, read_number_scoring
 from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
 from primum.judging.words import OwnVerdict
 from primum.methods import (
@@ -74,13 +74,6 @@ LEAST_TO_TUNE, LEAST = 3, 2
 LEAST_NUMBERS = 6
 # Digits of stored scores: enough to say which class is the largest, and to judge by them.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
-# Short names of scorings of numbers.
-SHORT_SCORINGS = {
-    "rmse": RMSE,
-    "mae": "neg_mean_absolute_error",
-    "mse": "neg_mean_squared_error",
-    "rmsle": "neg_root_mean_squared_log_error",
-}
 # Predictions of held-out rows: classes or numbers, and scores of classes.
 Predicted = tuple[list[Any], list[list[float]] | None]
 
@@ -572,10 +565,8 @@ class NumberTarget(Target):
     def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:  # noqa: D102
         given = {"cost": cost, "positive": positive}
         if wrong := next((name for name, value in given.items() if value is not None), None):
-            raise ValueError(f"{wrong}= is about classes, but numbers are predicted: leave it out.")
-        if isinstance(scoring, str):
-            return SHORT_SCORINGS.get(scoring.lower(), scoring)
-        return self.default_scoring if scoring is None else scoring
+            raise ValueError(f"{wrong} is for classes, but numbers are predicted: leave it out.")
+        return self.default_scoring if scoring is None else full_scoring(scoring)
 
     def loss(self, judged: Any, positive: Any) -> Loss:  # noqa: D102
         return read_number_scoring(judged, self.truth, self.unit)

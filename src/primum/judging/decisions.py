@@ -5,7 +5,7 @@ With probabilities p of the classes, the class of least expected cost is
     argmin_k  sum_j p_j C[j, k],
 
 for two classes the positive one where its probability is at least c_fp / (c_fp + c_fn). Scores are
-seldom probabilities: they come from models that were fitted to other labels, and of few. So they
+seldom probabilities: they come from models that were fitted to other labels, and to few. So they
 are calibrated first, on rows that were held out when the scores were computed,
 
     p = softmax(a log s + b),    (a, b) = argmin  sum_i v_i (-log p_i[y_i])
@@ -77,7 +77,7 @@ class Calibration:
 
 
 def no_calibration(n_classes: int) -> Calibration:
-    """Return the calibration that takes scores for probabilities."""
+    """Return the calibration that leaves scores as they are."""
     return Calibration(1.0, (0.0,) * n_classes)
 
 
@@ -120,7 +120,7 @@ class DecisionRule:
     cost : tuple of tuples of float, or None
         With more classes, that of least expected cost is predicted.
     tuned : bool
-        Whether it was chosen on held-out scores; otherwise scores are taken for probabilities.
+        Whether it was chosen on held-out scores; otherwise scores are used as probabilities.
     """
 
     threshold: float | None
@@ -161,7 +161,7 @@ def tuned_rule(
     Parameters
     ----------
     objective : Objective
-        What the predictions are good for.
+        What the predictions are judged by.
     scores : array of shape (n_held_out, n_classes)
         Held-out scores.
     codes : array of shape (n_held_out,)
@@ -186,7 +186,7 @@ def tuned_rule(
 def untuned_rule(
     objective: Objective, codes: Index, n_classes: int, weight: Floats | None = None
 ) -> DecisionRule:
-    """Return the rule that takes scores for probabilities, where no row could be held out.
+    """Return the rule that uses scores as probabilities, where no row could be held out.
 
     A threshold that depends on the distribution of the scores is 1/2.
     """

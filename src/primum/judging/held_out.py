@@ -184,7 +184,7 @@ class HeldOut:
             if others is not None:
                 change = change - loss.of_rows(others, weight)
             size = self.size(others or own, loss)
-            return self.difference_of_rows(change, size, dearest(loss))
+            return self.difference_of_rows(change, size, largest_cost(loss))
 
         def change_in(rows: Index) -> float:
             of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
@@ -338,7 +338,7 @@ class HeldOut:
         return float(weight.sum() ** 2 / np.sum(weight**2))
 
 
-def dearest(loss: Loss) -> float:
+def largest_cost(loss: Loss) -> float:
     """Return the largest cost of an error; 0 if errors have no costs."""
     cost = None if loss.objective is None else loss.objective.cost
     return 0.0 if cost is None else float(np.array(cost).max())

@@ -37,6 +37,13 @@ from primum._typing import Floats, Index
 from primum.judging.losses import Loss, Measure, Predictions, name_of, named_scorer
 
 RMSE = "neg_root_mean_squared_error"
+# Short names of scorings.
+SHORT_SCORINGS = {
+    "rmse": RMSE,
+    "mae": "neg_mean_absolute_error",
+    "mse": "neg_mean_squared_error",
+    "rmsle": "neg_root_mean_squared_log_error",
+}
 # A loss is shown with this many digits of the standard deviation of the targets.
 DIGITS = 3
 
@@ -86,6 +93,11 @@ MEASURES = {
     "neg_root_mean_squared_log_error": Measure("RMSE of logarithms", "", 1.0, 3),
     "r2": Measure("unexplained variance"),
 }
+
+
+def full_scoring(scoring: Any) -> Any:
+    """Return a scoring of numbers by the name that scikit-learn has for it."""
+    return SHORT_SCORINGS.get(scoring.lower(), scoring) if isinstance(scoring, str) else scoring
 
 
 def read_number_scoring(scoring: Any, truth: Floats, unit: str = "") -> Loss:

@@ -1,9 +1,9 @@
-"""What predictions of classes are good for: costs of errors, or a score of one class.
+"""What predictions of classes are judged by: costs of errors, or a score of one class.
 
     cost                     mean over rows of C[true class, predicted class], in the user's unit
     balanced_accuracy        the same with the cost 1 / share of the true class
     f1                       harmonic mean of precision and recall of the positive class
-    recall_at_precision=p    recall of the positive class, less what its precision lacks to p
+    recall_at_precision=p    recall of the positive class, minus what its precision lacks to p
     average_precision        area under precision against recall; of scores, whatever the threshold
 
 All but the last depend on which class is predicted for given scores, so that a model has to follow
@@ -126,7 +126,7 @@ def read_objective(
     if cost is not None:
         if scoring not in (None, ACCURACY, COST):
             raise ValueError(
-                f"Costs of errors and scoring={scoring!r} are two answers to what is good: pass "
+                f"Costs of errors replace the scoring, but scoring={scoring!r} is given too: pass "
                 "one of them."
             )
         return _of_costs(read_cost(cost, classes), code)
@@ -136,7 +136,7 @@ def read_objective(
     if name == RECALL:
         return Objective(RECALL, None, _needed(scoring, classes, code), _precision(scoring, asked))
     if scoring == COST:
-        raise ValueError("scoring='cost' needs the costs of errors: pass these alone.")
+        raise ValueError("scoring='cost' needs the costs of errors: pass them without a scoring.")
     if scoring == BALANCED:
         return Objective(BALANCED, positive=_second(classes) if code is None else code)
     if scoring in OF_POSITIVE and (len(classes) == 2 or code is not None):
@@ -154,7 +154,7 @@ def _second(classes: AnyArray) -> int | None:
 
 
 def _of_costs(matrix: Floats, positive: int | None) -> Objective:
-    """Return the objective of costs; of two classes, the one that is dear to miss is positive."""
+    """Return the objective of costs; the class that costs more to miss is positive."""
     if len(matrix) == 2 and positive is None:
         positive = int(matrix[1, 0] >= matrix[0, 1])
     return Objective(COST, tuple(map(tuple, matrix.tolist())), positive)
@@ -192,7 +192,7 @@ def _needed(scoring: str, classes: AnyArray, code: int | None) -> int:
 
 
 def positive_code(positive: Any, classes: AnyArray) -> int:
-    """Return the code of the class, of two, that is looked for."""
+    """Return the code of the class of interest, of two."""
     code = _code_of(positive, classes, "positive")
     if len(classes) != 2:
         raise ValueError(
@@ -283,8 +283,8 @@ def _pair(pair: Any, classes: AnyArray) -> tuple[int, int]:
     true, predicted = (_code_of(name, classes, "cost") for name in pair)
     if true == predicted:
         raise ValueError(
-            f"cost has a cost for predicting {pair[0]!r} where it is right: right answers cost 0, "
-            "and only differences to them matter."
+            f"cost has a cost for predicting {pair[0]!r} where it is right: correct predictions "
+            "cost 0, so subtract it from the other costs of that class."
         )
     return true, predicted
 
@@ -307,10 +307,13 @@ def _checked(matrix: Floats, classes: AnyArray) -> Floats:
         wrong = int(np.flatnonzero(matrix.diagonal())[0])
         raise ValueError(
             f"cost has the cost {matrix[wrong, wrong]:g} for predicting {names[wrong]!r} where it "
-            "is right: right answers cost 0, and only differences to them matter."
+            "is right: correct predictions cost 0, so subtract it from the other costs of that "
+            "class."
         )
     if not matrix.any():
-        raise ValueError("All costs are 0, so that every prediction is as good: pass other costs.")
+        raise ValueError(
+            "All costs are 0, so all predictions are equally good: pass a positive cost."
+        )
     return matrix
 
 
@@ -327,7 +330,7 @@ def with_storable_cost(state: dict[str, Any], matrix: Any) -> dict[str, Any]:
 def cost_digits(matrix: Floats) -> int:
     """Return the digits after the decimal point with which mean costs are shown.
 
-    They are three for costs of 1 to 99, where a hundredth of an error of the dearest kind counts.
+    They are three for costs of 1 to 99, where a hundredth of the most expensive error counts.
     """
     power = floor(log10(matrix.max()))
     return int(np.clip(3 - (max(power - 1, 0) if power > 0 else power), 0, 9))

@@ -1,4 +1,4 @@
-"""Weights with which labelled rows that are not a random sample stand for the unlabelled ones.
+"""Weights with which labelled rows that are not a random sample represent the unlabelled ones.
 
 A loss on the unlabelled rows is a mean over p_U(x, y), and the labelled rows come from p_L(x, y):
 
@@ -17,7 +17,7 @@ which trades a little bias for much variance. The effective sample size (Kish 19
     (sum w)^2 / sum w^2,
 
 the number of rows of equal weights that give a mean of the same variance. If it is below 20, the
-labelled rows cannot stand for the unlabelled ones, and covariate weights are refused.
+labelled rows cannot represent the unlabelled ones, and covariate weights raise an error.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def options_in_words(*, numeric: bool = False) -> str:
             f"{ASSUMPTIONS[COVARIATE]}."
         )
     return (
-        f"Two ways to allow for this, if you can believe the assumption: shift='label' (--shift "
+        f"Two ways to allow for this, if you accept the assumption: shift='label' (--shift "
         f"label), if {ASSUMPTIONS[LABEL]}; shift='covariate' (--shift covariate), if "
         f"{ASSUMPTIONS[COVARIATE]}."
     )
@@ -88,7 +88,7 @@ class ShiftWeights:
 
     @property
     def effective_size(self) -> float:
-        """The number of rows of equal weights that are worth as much."""
+        """The number of equally weighted rows that would be worth as much."""
         return effective_size(self.weight)
 
     @property
@@ -98,8 +98,8 @@ class ShiftWeights:
         return (
             f"Losses are weighted to estimate those on the unlabelled rows (shift={self.kind!r}), "
             f"and so are the labels that models learn from. This assumes that "
-            f"{ASSUMPTIONS[self.kind]}. By their weights{clipped}, the {len(self.weight):,} "
-            f"labelled rows are worth {self.effective_size:.0f}."
+            f"{ASSUMPTIONS[self.kind]}. With these weights{clipped}, the {len(self.weight):,} "
+            f"labelled rows are worth {self.effective_size:.0f} of equal weight."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def covariate_weights(
         raise ValueError(
             f"With shift='covariate' the {len(odds)} labelled rows are worth "
             f"{found.effective_size:.1f}, fewer than {LEAST_EFFECTIVE}: they are too few, or too "
-            "unlike the unlabelled rows, to stand for them, so label more rows, drawn at random, "
+            "unlike the unlabelled rows, to represent them, so label more rows, drawn at random, "
             "or leave shift out."
         )
     return found

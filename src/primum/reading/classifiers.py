@@ -106,8 +106,8 @@ class Entry:
         except ValueError as problem:
             if "Input y contains NaN" in str(problem):
                 raise ValueError(
-                    f"{self.name!r} refuses NaN, the marker of unlabelled rows: it cannot learn "
-                    "from unlabelled rows, so pass (name, estimator, False)."
+                    f"{self.name!r} does not accept NaN, which marks unlabelled rows: if it cannot "
+                    "learn from them, pass (name, estimator, False)."
                 ) from problem
             raise
         if -1 in getattr(fitted, "classes_", ()):

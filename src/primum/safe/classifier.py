@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -90,11 +91,12 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         Whether to show progress.
     cost : dict, DataFrame or array-like, default=None
         Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``, in
-        which any other error costs 1, or a matrix with true classes as rows. The model predicts the
-        class of least expected cost, after a calibration of its cross-fitted scores. The rule by
-        which a held-out row is judged is chosen on the other folds.
+        which any other error costs 1, a DataFrame with true classes as index and predicted ones as
+        columns, or a matrix in the order of ``classes_``. The model predicts the class with the
+        least expected cost, after a calibration of its cross-fitted scores. The rule by which a
+        held-out row is judged is chosen on the other folds.
     positive : object, default=None
-        The class, of two, that scorings such as "f1" and the threshold are about.
+        The class of interest, of two: scorings such as "f1" and the threshold are about it.
 
     Attributes
     ----------
@@ -123,11 +125,10 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     held_out_scores_ : array of shape (n_held_out, n_classes)
         Scores of these rows by the stack, cross-fitted: neither the candidates nor their weights
         have seen the label of the row. ``verdict_`` is based on them.
-    held_out_predicted_ : array of shape (n_held_out,)
-        Their predicted classes, as codes 0, 1, ...; by rules that were chosen on other folds, if
-        there are any.
+    held_out_predictions_ : array of shape (n_held_out,)
+        Their predicted classes; with a decision rule, by one that was chosen on other folds.
     objective_ : Objective or None
-        What the decision rule is chosen for; None: for the largest score.
+        What the decision rule is chosen for; None: the class with the largest score is predicted.
     rule_ : DecisionRule or None
         The decision rule, chosen on the scores of all held-out rows.
     threshold_ : float or None
@@ -150,6 +151,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
 
     See Also
     --------
+    SafeRegressor : The same for numbers.
+    TunedDecisionClassifierCV : A decision rule for any other classifier.
     ICLSClassifier : A linear semi-supervised classifier with a certificate of optimality.
     SAFEWClassifier : A combination that needs no cross-validation.
 
@@ -172,12 +175,12 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
       are imported when they are used; not default candidates. Networks of the first two are
       downloaded at first use, and have licences of their own.
 
-    Features are standardised: by all rows for those that use unlabelled rows, by the labelled
-    training rows for the others. Of sparse rows with more than 1000 columns, such as texts, those
-    that use unlabelled rows receive 50 components, by a truncated SVD of all rows; the others
-    receive the columns. Each is tuned within every training set. Of more than 4000
-    (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, a random sample is used, and
-    ``notes_`` and ``verdict_`` say so.
+    Features are standardised: by all rows for candidates that use unlabelled rows, by the labelled
+    training rows for the others. Sparse rows with more than 1000 columns, such as texts, are
+    reduced to 50 components for candidates that use unlabelled rows, by a truncated SVD of all
+    rows; the others receive the columns. Each candidate is tuned within every training set. If
+    there are more than 4000 (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, it
+    uses a random sample, and ``notes_`` and ``verdict_`` say so.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,
     kernels and components are computed once. Candidates with the weight 0 are not fitted again.
@@ -292,7 +295,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         """Choose the decision rules of the stacks, on their cross-fitted scores."""
         objective = self.objective_
         found = held_out.predictions(self.held_out_scores_, objective)
-        self.held_out_predicted_, self.rule_, self.threshold_ = found.predicted, None, None
+        self.held_out_predictions_ = self.classes_[found.predicted]
+        self.rule_, self.threshold_ = None, None
         if objective is None or not objective.has_rule:
             return
         own, supervised, baseline = (
@@ -310,7 +314,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
 
     @property
     def _held_out_scores(self) -> tuple[Floats, Index]:
-        return self.held_out_scores_, self.held_out_predicted_
+        predicted = np.searchsorted(self.classes_, self.held_out_predictions_)
+        return self.held_out_scores_, predicted
 
     def rows_to_label(
         self, X: Any = None, n: int | None = None, *, show_predictions: bool = False

@@ -51,11 +51,11 @@ class _Rows:
 
 @with_parameters
 class TunedDecisionClassifierCV(OfClassifiers):
-    """A classifier that predicts the class of least expected cost, or what is best for a score.
+    """A classifier whose decision rule is chosen out of fold, for costs of errors or for a score.
 
-    Its scores are those of the classifier inside. They are calibrated on rows that were held out,
-    and the rule by which a class is predicted follows from the costs: for two classes, a threshold.
-    Unlabelled rows are in every training set, and never held out.
+    It predicts the class with the least expected cost. The scores of the classifier inside are
+    calibrated on rows that were held out, and the decision rule follows from the costs: for two
+    classes, it is a threshold. Unlabelled rows are in every training set, and never held out.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
         1, a DataFrame with true classes as index and predicted ones as columns, or a matrix in the
         order of ``classes_``.
     positive : object, default=None
-        The class, of two, that ``scoring`` and the threshold are about.
+        The class of interest, of two: ``scoring`` and the threshold are about it.
     scoring : str, default="balanced_accuracy"
         Without ``cost``, what the rule is best for: "balanced_accuracy", "f1" or
         "recall_at_precision=0.9", the largest recall with that precision.
@@ -117,7 +117,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
     Notes
     -----
     A rule needs a held-out row of at least two classes. If no row can be held out, because a class
-    has too few labelled rows, a warning says so, and scores are taken for probabilities.
+    has too few labelled rows, a warning says so, and scores are used as probabilities.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
             if not is_number(self.cv):
                 raise
             warnings.warn(
-                "The decision rule was not chosen out of fold, and takes scores for probabilities, "
+                "The decision rule was not chosen out of fold, and uses scores as probabilities, "
                 f"because the classifier could not be fitted without some rows: {problem}",
                 UserWarning,
                 stacklevel=4,

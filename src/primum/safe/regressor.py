@@ -8,7 +8,7 @@ from primum._sklearn import StrOptions
 from primum._typing import Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
-from primum.judging.number_losses import RMSE, read_number_scorer
+from primum.judging.number_losses import RMSE, full_scoring, read_number_scorer
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_numbers
 from primum.reading.targets import KnownTargets
@@ -28,11 +28,12 @@ BY_LABELS = "labels"
 class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor]):
     """A stack of supervised and semi-supervised models of a number, shrunk towards a baseline.
 
-    What SafeClassifier is for classes: candidates with and without unlabelled rows are tuned, and
-    predict the labelled rows by cross-validation. The model is their weighted mean, with weights
-    that minimise half the squared error of the out-of-fold predictions, in units of the variance of
-    the known targets, plus ``shrinkage / n_labeled`` times the squared distance to the baseline,
-    ridge regression. With few labels it is close to the baseline; with more, the labels decide.
+    It does for numbers what SafeClassifier does for classes. Candidates with and without unlabelled
+    rows are tuned, and predict the labelled rows by cross-validation. The model is their weighted
+    mean, with weights that minimise half the squared error of the out-of-fold predictions, in units
+    of the variance of the known targets, plus ``shrinkage / n_labeled`` times the squared distance
+    to the baseline, ridge regression. With few labels it is close to the baseline; with more, the
+    out-of-fold predictions decide.
 
     Parameters
     ----------
@@ -56,24 +57,27 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     n_repeats : int, default=2
         How often to repeat the folds, shuffled each time; only with a number of folds.
     scoring : str or callable, default="neg_root_mean_squared_error"
-        The loss by which ``verdict_`` judges: "neg_root_mean_squared_error",
-        "neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_log_error",
-        "r2", or any other scorer of scikit-learn for numbers. It does not affect the model.
+        The loss by which ``verdict_`` judges: "neg_root_mean_squared_error" ("rmse" for short),
+        "neg_mean_absolute_error" ("mae"), "neg_mean_squared_error" ("mse"),
+        "neg_root_mean_squared_log_error" ("rmsle"), "r2", or any other scorer of scikit-learn for
+        numbers. It does not affect the model.
     time_budget : float, default=None
-        Seconds that ``fit`` may take, as in SafeClassifier. None: no limit.
+        Seconds that ``fit`` may take. The baseline is always fitted; other candidates are left out
+        if they would not be finished in time, as in SafeClassifier. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool, default=True
-        Whether candidates scale every feature to unit variance, as in SafeClassifier.
+        Whether candidates scale every feature to unit variance. False: features have comparable
+        scales already, as in SafeClassifier.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
     verbose : bool, default=False
         Whether to show progress.
     bounds : pair of float, "labels" or None, default=None
-        A range that is certain to contain all targets, known or not: implicitly constrained least
-        squares is then a candidate too. "labels" takes the range of the known targets of every
-        training set, which others may exceed, so that nothing is guaranteed of it.
+        A range that is certain to contain all targets, known or not; implicitly constrained least
+        squares is then a candidate, too. "labels" uses the range of the known targets of every
+        training set. Other targets may exceed it, so nothing is guaranteed.
 
     Attributes
     ----------
@@ -129,12 +133,13 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
       neighbours (in the Gaussian kernel of the labelled rows)
     * icls: implicitly constrained least squares within ``bounds`` (ridge)
     * forest: 100 extremely randomised trees
+    * hist_gradient_boosting, tabpfn, tabicl, catboost: as in SafeClassifier; not default candidates
 
-    Features are standardised, samples of unlabelled rows are taken and held-out rows stay in the
-    training set without their targets as in SafeClassifier.
+    As in SafeClassifier, features are standardised, many unlabelled rows are sampled, and held-out
+    rows stay in the training set without their targets.
 
-    Two regressors differ on every row, so that labels of a few rows cannot settle which is better,
-    as they can for classes: there is no ``settle``.
+    Two classifiers differ on few rows, whose labels settle which one is better. Two regressors
+    differ on every row, so there is no ``settle``.
 
     Examples
     --------
@@ -203,10 +208,15 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     def _roster(self) -> Roster:
         return of_numbers(self.bounds)
 
+    @property
+    def judged_by(self) -> Any:
+        """The scoring of the verdict, by its full name."""
+        return full_scoring(self.scoring)
+
     def _read(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
     ) -> FitArguments[KnownTargets]:
-        read_number_scorer(self.scoring)
+        read_number_scorer(self.judged_by)
         bounds = None if isinstance(self.bounds, str) else self.bounds
         return read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
 
