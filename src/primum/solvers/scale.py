@@ -94,7 +94,8 @@ def solve_scale(
         best, iterations = _follow_model(rows, best, iterations, tol, max_iter)
     if best.gap > goal and best.lost:
         start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
-        best, iterations = _follow_all_rows(rows, start, tol, max_iter)
+        other, iterations = _follow_all_rows(rows, start, tol, max_iter)
+        best = min((best, other), key=lambda labelling: labelling.order)
     missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and columns.design.rows.in_memory:
         return _better_of(

@@ -51,8 +51,8 @@ ROUNDS = 12  # models, at most: a pass each, or two
 CLOSE_ROWS = 2**12
 # A row of which the sample has at least this many copies is never collected.
 MANY_COPIES = 16
-# At most this many rows are exact (or per dimension and contrast, if that is more): those closest
-# to the hyperplane.
+# At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
+# if that is more): those closest to the hyperplane.
 EXACT_ROWS, EXACT_PER_COLUMN = 2**14, 8
 # The path of a model is entered at this fraction of the last sigma, or earlier.
 BACK = 1 / GROWTH**2
@@ -171,7 +171,7 @@ def _with_collected(rows: AllRows, exact: ModelRows, point: SweptPoint) -> Model
     collected = ModelRows.of(FormedColumns(*band.columns(rows.columns.B)), band.positions)
     exact = collected.joined(exact.without(collected.positions))
     r = rows.columns.shape[0]
-    most = max(EXACT_ROWS, EXACT_PER_COLUMN * r * n_contrasts(labels))
+    most = max(EXACT_ROWS, EXACT_PER_COLUMN * r * n_contrasts(labels), rows.largest_band)
     if len(exact.positions) <= most:
         return exact
     margins = labels.take(exact.positions).margins(exact.columns.project(point.xi))
