@@ -111,7 +111,7 @@ class Comparison(ComparisonResult):
     shares : EstimatedShares or None
         The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
         ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
-        without unlabelled rows, or if the baseline has no scores.
+        without unlabelled rows, or if the baseline has no scores or failed in a split.
     shift : ShiftWeights or None
         What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
     failures : list of Failure
@@ -276,6 +276,9 @@ class Comparison(ComparisonResult):
     @cached_property
     def shares(self) -> EstimatedShares | None:
         """The shares of the classes among the unlabelled rows; the baseline is fitted for them."""
+        failed = {failure.name for failure in self.failures}
+        if any(entry.name in failed for entry in self.plan.baselines):
+            return None
         if any(part.scores is None for part in self.records.baselines):
             return None
         return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)

@@ -332,7 +332,7 @@ def _shares(result: "Comparison") -> list[Block]:
         for one in shares.classes
     ]
     caption = (
-        f"Estimated shares of the classes among the {shares.n_unlabeled:,} unlabelled rows "
+        f"Estimated shares of the classes among {counted(shares.n_unlabeled, 'unlabelled row')} "
         f"({shares.method}, from {counted(shares.n_labeled, unit)}), and intervals that contain "
         f"the true share of a class with {level} probability."
     )

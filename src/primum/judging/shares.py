@@ -270,7 +270,7 @@ def estimate_shares(
     >>> scores = np.column_stack([1 - f, f]), np.column_stack([1 - g, g])[None]
     >>> scored = FoldScores(y.astype(int), scores[0], np.zeros(100, dtype=int), scores[1], 2000)
     >>> second = estimate_shares(scored, np.array(["no", "yes"])).classes[1]
-    >>> second.low < hidden.mean() < second.high
+    >>> bool(second.low < hidden.mean() < second.high)
     True
     """
     estimator = _label_shift if shift == LABEL else _prediction_powered

@@ -177,7 +177,7 @@ def covariate_weights(
     >>> rng = np.random.default_rng(0)
     >>> labeled, unlabeled = rng.normal(size=(200, 1)), rng.normal(size=(1000, 1)) + 0.5
     >>> found = covariate_weights(labeled, unlabeled)
-    >>> abs(np.average(labeled[:, 0], weights=found.weight) - 0.5) < 0.2
+    >>> bool(abs(np.average(labeled[:, 0], weights=found.weight) - 0.5) < 0.2)
     True
     """
     odds = _odds_of_unlabeled(X_labeled, X_unlabeled, prepare, groups, random_state)
