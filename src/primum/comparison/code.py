@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.preprocessing import StandardScaler
 
 from primum.comparison.arguments import has_rules, inner_folds
-from primum.comparison.ruled import as_given
+from primum.comparison.ruled import without_rules
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry, last_step
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
@@ -126,7 +126,7 @@ def _written(value: Any) -> str:
 def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
-    given = as_given(plan.methods), as_given(plan.baselines)
+    given = without_rules(plan.methods), without_rules(plan.baselines)
     for name, entries, default in zip(
         ("methods", "baseline"), given, _defaults(result), strict=True
     ):
@@ -147,7 +147,7 @@ def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
         scoring, target = result.loss.objective or result.loss.scoring, result.plan.table.target
         inner = inner_folds(result.plan, within=has_rules(scoring))
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
-        methods = target.default_methods(inner, scoring, as_given(result.plan.baselines))
+        methods = target.default_methods(inner, scoring, without_rules(result.plan.baselines))
         return methods, target.default_baselines(inner)
     except ValueError:  # with so few labels of a class there are none
         return [], []

@@ -83,7 +83,7 @@ def fitted_parts(model: Any, name: str) -> list[tuple[str, Any]]:
     return [(part, _in_place(model, fitted)) for part, fitted in parts]
 
 
-def as_given(entries: Sequence[Entry]) -> list[Entry]:
+def without_rules(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries as they were before they had decision rules."""
     given = []
     for entry in entries:

@@ -9,7 +9,7 @@ models are the default, and how many labels are enough.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -44,7 +44,7 @@ from primum.reading.targets import KnownTargets
 from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates import CANDIDATES, NUMBER_CANDIDATES
-from primum.safe.candidates.alone import CandidateClassifier
+from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.packages import (
     ON_REQUEST,
     classifier_on_request,
@@ -62,11 +62,15 @@ PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 METRICS = (0.0, 0.5)
 # With several classes a fit takes many times as long.
 SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
-# The types of baselines that the safe stack has by the same name.
+# The types of baselines that the safe stacks have by the same name.
 OF_STACK: dict[str, type] = {
     "ridge": LeastSquaresClassifierCV,
     "logistic": LogisticRegressionCV,
     **dict.fromkeys(ON_REQUEST, CandidateClassifier),
+}
+OF_NUMBER_STACK: dict[str, type] = {
+    "ridge": LeastSquaresRegressorCV,
+    **dict.fromkeys(ON_REQUEST, CandidateRegressor),
 }
 # Labelled rows of a class: one is held out, and two are split again where something is tuned.
 LEAST_TO_TUNE, LEAST = 3, 2
@@ -113,29 +117,25 @@ def stack_baseline(baselines: Sequence[Entry]) -> Any:
     and logistic regression, and those on request, by name. A classifier without scores cannot be
     part of a stack, whose baseline is then the default one.
     """
-    parts: list[Any] = []
-    for entry in baselines:
-        estimator = last_step(entry.estimator)
-        if isinstance(estimator, OF_STACK.get(entry.name, ())):
-            parts.append(entry.name)
-        elif hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function"):
-            taken = entry.name in CANDIDATES
-            parts.append((f"{entry.name} (baseline)" if taken else entry.name, estimator))
-        else:
-            return DEFAULT_BASELINE
+    models = [last_step(entry.estimator) for entry in baselines]
+    if not all(hasattr(m, "predict_proba") or hasattr(m, "decision_function") for m in models):
+        return DEFAULT_BASELINE
+    parts = [_in_stack(entry, OF_STACK, CANDIDATES) for entry in baselines]
     return DEFAULT_BASELINE if parts == list(DEFAULT_BASELINE) else parts
 
 
 def number_baseline(baselines: Sequence[Entry]) -> Any:
     """Return the baselines of a comparison of numbers as the baseline of its safe stack."""
-    parts: list[Any] = []
-    for entry in baselines:
-        estimator = last_step(entry.estimator)
-        of_stack = entry.name == "ridge" and isinstance(estimator, LeastSquaresRegressorCV)
-        taken = entry.name in NUMBER_CANDIDATES
-        name = f"{entry.name} (baseline)" if taken else entry.name
-        parts.append(entry.name if of_stack else (name, estimator))
+    parts = [_in_stack(entry, OF_NUMBER_STACK, NUMBER_CANDIDATES) for entry in baselines]
     return "ridge" if parts == ["ridge"] else parts
+
+
+def _in_stack(entry: Entry, of_stack: Mapping[str, type], taken: Collection[str]) -> Any:
+    """Return a baseline by its name, if a stack has it, or with a name that is not taken."""
+    model = last_step(entry.estimator)
+    if isinstance(model, of_stack.get(entry.name, ())):
+        return entry.name
+    return f"{entry.name} (baseline)" if entry.name in taken else entry.name, model
 
 
 class Target(ABC):

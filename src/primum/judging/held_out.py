@@ -56,6 +56,7 @@ from primum.judging.number_losses import check_number_folds, read_number_scoring
 from primum.judging.objectives import COST, Objective
 from primum.judging.words import Sample
 from primum.reading.folds import Fold
+from primum.reading.shares import effective_size
 
 # Of the loss of the mean target: a baseline with a smaller loss is right up to rounding.
 NEGLIGIBLE = 1e-6
@@ -334,8 +335,7 @@ class HeldOut:
         """Number of units that are held out; rows of unequal weights are worth fewer."""
         if self.groups is not None or self.weight is None:
             return float(self._n_scored_units)
-        weight = self.weight[np.unique(self.rows)]
-        return float(weight.sum() ** 2 / np.sum(weight**2))
+        return effective_size(self.weight[np.unique(self.rows)])
 
 
 def largest_cost(loss: Loss) -> float:

@@ -91,7 +91,7 @@ def kind_of_numbers(labels: Any, where: str) -> TargetKind:
     "y has 4 different numbers in 4 labels, so numbers are predicted; target_kind='classes' treats \
 them as classes."
     >>> kind_of_numbers([0, 1, 1, 0], "y")
-    TargetKind(word='classes', how='')
+    TargetKind(word='classes', how='', told=False)
     """
     labels = np.asarray(labels)
     finite = labels[np.isfinite(labels)] if labels.dtype.kind == "f" else labels

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primum._typing import AnyArray
+from primum._typing import AnyArray, Floats
 from primum.reading.chosen import Known
 from primum.reading.kinds import (
     AUTO,
@@ -21,7 +21,7 @@ from primum.reading.kinds import (
     kind_of_numbers,
 )
 from primum.reading.labels import as_one_dimensional, is_missing, kind_of, read_labels
-from primum.reading.targets import UNKNOWN, KnownTargets, read_targets
+from primum.reading.targets import UNKNOWN, read_targets
 
 
 def read_known(
@@ -59,7 +59,7 @@ def read_known(
     if kind.is_numeric:
         _refuse_marker(y, numbers)
         targets = read_targets(y, n_rows, bounds)
-        refuse_constant(targets, "y")
+        refuse_constant(targets.targets, "y")
         return targets, kind
     if bounds is not None:
         raise ValueError(
@@ -71,9 +71,8 @@ def read_known(
     return read_labels(y, n_rows, multi_class=True), kind
 
 
-def refuse_constant(known: KnownTargets, where: str) -> None:
-    """Raise an error if all known targets are equal; ``where`` they are begins the sentence."""
-    values = known.targets
+def refuse_constant(values: Floats, where: str) -> None:
+    """Raise an error if all known numbers are equal; ``where`` is the place that they are in."""
     if values.min() == values.max():
         raise ValueError(
             f"All {len(values)} known numbers in {where} are {values[0]:g}, so that there is "
@@ -125,7 +124,12 @@ def _refuse_marker(y: AnyArray, numbers: AnyArray | None) -> None:
 def _refuse_dates(y: AnyArray) -> None:
     known = [item for item in y if not is_missing(item)] if y.dtype.kind == "O" else []
     if y.dtype.kind in "mM" or any(isinstance(item, date | np.datetime64) for item in known):
-        raise ValueError(
-            "y contains dates, which are neither classes nor numbers: predict a number, such as "
-            "the days since a fixed date."
-        )
+        raise contains_dates("y")
+
+
+def contains_dates(where: str) -> ValueError:
+    """Return the error that a target consists of dates; ``where`` begins the sentence."""
+    return ValueError(
+        f"{where} contains dates, which are neither classes nor numbers: predict a number, such as "
+        "the days since a fixed date."
+    )

@@ -262,7 +262,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
             )
 
     def count_fits(self) -> int:
-        """Return of how many fits of the candidates a fit consists: the folds, and the final one.
+        """Return how many fits of the candidates a fit makes: one per fold, and the final one.
 
         Returns
         -------

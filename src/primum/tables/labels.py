@@ -23,6 +23,7 @@ from primum.reading.kinds import (
     is_numeric_target,
     kind_of_numbers,
 )
+from primum.reading.known import refuse_constant
 from primum.reading.labels import WITH_A_LETTER, refuse_numeric_target
 from primum.tables.cells import (
     FALSE,
@@ -305,11 +306,7 @@ def _as_numbers(
         )
     found = object_array([None] * len(labels))
     found[rows] = numbers.tolist()
-    if numbers.min() == numbers.max():
-        raise ValueError(
-            f"All {len(numbers)} known numbers in {where} are {numbers[0]:g}, so that there is "
-            "nothing to predict: label rows with other ones too."
-        )
+    refuse_constant(numbers, where)
     return found
 
 

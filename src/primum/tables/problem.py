@@ -19,6 +19,7 @@ from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import Alert
 from primum.reading.kinds import AUTO, CLASSES, MAX_CODES, NUMBERS, TargetKind
+from primum.reading.known import contains_dates
 from primum.tables.cells import (
     as_pandas,
     names_of,
@@ -252,10 +253,7 @@ def _refuse_dates(column: Column, values: "pd.Series", missing: Sequence[str]) -
         return
     known = {cell for cell in objects_of(values, missing) if cell is not None}
     if len(known) > MAX_CODES or not all(isinstance(cell, str) for cell in known):
-        raise ValueError(
-            f"Column {column.name!r} contains dates, which are neither classes nor numbers: "
-            "predict a number, such as the days since a fixed date."
-        )
+        raise contains_dates(f"Column {column.name!r}")
 
 
 def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
