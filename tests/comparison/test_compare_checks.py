@@ -99,9 +99,8 @@ def test_splits_in_which_a_scoring_is_undefined():
 def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
     X, y = partly()
     safe = primum.SafeClassifier([], baseline=["ridge"], random_state=0)
-    result = primum.compare(
-        X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), prepare=None, verbose=False
-    )
+    options = {"baseline": ["ridge"], "prepare": None, "verbose": False}
+    result = primum.compare(X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), **options)
     found = next(method for method in result.methods if method.name == "safe")
     own = safe.set_params(cv=TimeSeriesSplit(4)).fit(X, y).verdict_.baseline
     assert found.verdict.difference == own.difference

@@ -24,7 +24,7 @@ from primum.reading.classifiers import Entry
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
 BASELINES = [("logistic", LogisticRegression())]
-SAFE = SafeClassifier(["spreading"], baseline=["ridge"], cv=4, n_repeats=1)
+SAFE = SafeClassifier(["spreading"], baseline=["logistic"], cv=4, n_repeats=1)
 QUICK = {"baseline": BASELINES, "n_repeats": 1, "curves": False, "verbose": False}
 
 

@@ -15,7 +15,7 @@ from primum.judging.losses import read_scoring
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
-SAFE = SafeClassifier(["spreading"], baseline=["ridge"], cv=4, n_repeats=2)
+SAFE = SafeClassifier(["spreading"], baseline=["logistic"], cv=4, n_repeats=2)
 QUICK = {
     "methods": [("self-learning", SelfLearningClassifier())],
     "baseline": [("logistic", LogisticRegression())],

@@ -4,8 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Perceptron, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import primum
 from generate import two_classes
@@ -71,6 +73,18 @@ def test_the_safe_stack_is_safe_against_the_same_baseline():
     assert isinstance(estimator, RidgeClassifier)
     without_scores = type("NoScores", (Perceptron,), {"decision_function": property()})
     assert baseline_of_stack(("mine", without_scores())) == ("ridge", "logistic")
+
+
+@pytest.mark.parametrize("own", [{}, {"baseline": ["ridge"]}])
+def test_a_stack_of_the_user_is_judged_against_the_baseline_of_the_comparison(own):
+    X, y = partly(40)
+    stack = primum.SafeClassifier(["logistic"], cv=3, n_repeats=1, **own)
+    knows_nothing = make_pipeline(FunctionTransformer(np.zeros_like), LogisticRegression())
+    options = {**QUICK, "baseline": [("nothing", knows_nothing)]}
+    result = primum.compare(X, y, methods=[("stack", stack)], **options)
+    # Against its own baseline, which is as good, it would not have been better.
+    assert result.table.loc["stack", "loss"] < result.table.loc["baseline", "loss"] - 0.05
+    assert result.plan.nested == bool(own)
 
 
 @pytest.mark.slow

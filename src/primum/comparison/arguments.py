@@ -19,7 +19,7 @@ from primum.comparison.ruled import LEAST_FOLDS, baseline_with_rule, with_rules
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective
-from primum.judging.words import Alert
+from primum.judging.words import Alert, judges_itself
 from primum.reading.arrays import locate_non_finite
 from primum.reading.chosen import chosen_mask
 from primum.reading.classifiers import Entry, last_step, read_entries
@@ -135,10 +135,15 @@ def read_plan(
         lambda: target.default_methods(inner_folds(empty, within=ruled), scoring, baselines),
         target.on_request,
     )
+    of_stack = target.stack_baseline(baselines)
+    entries = [
+        _with_baseline(entry, baselines, of_stack) for entry in read_entries(rivals, "methods")
+    ]
     plan = replace(
         empty,
         baselines=_prepared(prepare, baselines),
-        methods=_prepared(prepare, read_entries(rivals, "methods")),
+        methods=_prepared(prepare, entries),
+        nested=empty.nested or not all(_has_baseline(entry, baselines) for entry in entries),
     )
     _check_names(plan)
     _check_learners(plan)
@@ -152,6 +157,32 @@ def read_plan(
     if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
         plan = replace(plan, nested=True)
     return plan.judged_by(scoring)
+
+
+def _with_baseline(entry: Entry, baselines: Sequence[Entry], of_stack: Any) -> Entry:
+    """Return a safe stack with the baseline of the comparison, if its own was left open."""
+    last = last_step(entry.estimator)
+    if _has_baseline(entry, baselines) or of_stack is None:
+        return entry
+    if last.baseline != type(last)().baseline:
+        return entry
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(baseline=of_stack)
+    return replace(entry, estimator=estimator)
+
+
+def _has_baseline(entry: Entry, baselines: Sequence[Entry]) -> bool:
+    """Return whether a method, if it judges itself, has baselines of the same names.
+
+    Otherwise its verdict is about another model, and it has to be judged in every split.
+    """
+    last = last_step(entry.estimator)
+    if not judges_itself(last):
+        return True
+    parts = last.baseline if isinstance(last.baseline, list | tuple) else [last.baseline]
+    names = [part[0] if isinstance(part, tuple) else part for part in parts]
+    taken = [(one.name, f"{one.name} (baseline)") for one in baselines]
+    return len(names) == len(taken) and all(n in t for n, t in zip(names, taken, strict=True))
 
 
 def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:

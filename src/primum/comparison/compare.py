@@ -626,7 +626,8 @@ def compare(
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once and judged by its cross-fitted scores, which is many times faster; its loss is then
         the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
-        learns from labels implies True.
+        learns from labels implies True, and so does a SafeClassifier whose own ``baseline`` is
+        another one; if that is left open, it is the one of the comparison.
     equivalence : float, default=None
         Differences up to this size make no practical difference. None means 0.01, one point of
         error, and of costs 5% of the baseline's cost per row; of numbers it is a share of the loss

@@ -117,11 +117,15 @@ def stack_baseline(baselines: Sequence[Entry]) -> Any:
     and logistic regression, and those on request, by name. A classifier without scores cannot be
     part of a stack, whose baseline is then the default one.
     """
-    models = [last_step(entry.estimator) for entry in baselines]
-    if not all(hasattr(m, "predict_proba") or hasattr(m, "decision_function") for m in models):
+    if not all(map(has_scores, baselines)):
         return DEFAULT_BASELINE
     parts = [_in_stack(entry, OF_STACK, CANDIDATES) for entry in baselines]
     return DEFAULT_BASELINE if parts == list(DEFAULT_BASELINE) else parts
+
+
+def has_scores(entry: Entry) -> bool:
+    """Return whether a classifier has scores, without which it cannot be part of a stack."""
+    return any(hasattr(entry.estimator, name) for name in ("predict_proba", "decision_function"))
 
 
 def number_baseline(baselines: Sequence[Entry]) -> Any:
@@ -132,7 +136,7 @@ def number_baseline(baselines: Sequence[Entry]) -> Any:
 
 def _in_stack(entry: Entry, of_stack: Mapping[str, type], taken: Collection[str]) -> Any:
     """Return a baseline by its name, if a stack has it, or with a name that is not taken."""
-    model = last_step(entry.estimator)
+    model = entry.estimator  # with the steps before it, if it is a pipeline
     if isinstance(model, of_stack.get(entry.name, ())):
         return entry.name
     return f"{entry.name} (baseline)" if entry.name in taken else entry.name, model
@@ -251,6 +255,10 @@ class Target(ABC):
         self, inner: int, scoring: Any, baselines: Sequence[Entry]
     ) -> list[tuple[str, Any, bool]]:
         """Return the methods that are compared, tuned in ``inner`` folds."""
+
+    @abstractmethod
+    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:
+        """Return the baselines as that of a safe stack; None if they cannot be."""
 
     @abstractmethod
     def on_request(self, name: str) -> Any:
@@ -401,6 +409,9 @@ class ClassTarget(Target):
         self, inner: int, scoring: Any, baselines: Sequence[Entry]
     ) -> list[tuple[str, Any, bool]]:
         return default_methods(inner, len(self.classes), scoring, stack_baseline(baselines))
+
+    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:  # noqa: D102
+        return stack_baseline(baselines) if all(map(has_scores, baselines)) else None
 
     def on_request(self, name: str) -> Any:  # noqa: D102
         return classifier_on_request(name)
@@ -599,6 +610,9 @@ class NumberTarget(Target):
             methods.append(("ICLS", tuned, True))
         alternatives = (("forest", ForestRegressor()), ("boosting", BoostingRegressor()))
         return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
+
+    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:  # noqa: D102
+        return number_baseline(baselines)
 
     def on_request(self, name: str) -> Any:  # noqa: D102
         return regressor_on_request(name)

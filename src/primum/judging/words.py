@@ -384,12 +384,15 @@ class JudgesItself(Protocol):
         The loss that the verdict is about.
     time_budget : float or None
         Seconds that a fit may take.
+    baseline : str, estimator or list
+        What it is compared with.
     """
 
     cv: Any
     n_repeats: int
     scoring: Any
     time_budget: float | None
+    baseline: Any
     baseline_: Any
 
     def count_fits(self) -> int:
