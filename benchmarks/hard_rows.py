@@ -1,4 +1,4 @@
-"""Rows that are hard for ICLS: bulk ties, tight clusters, copies, many classes; passes and time.
+"""Rows that are hard for ICLS: tight clusters, copies, binary and nearly equal features.
 
 Each problem is fitted in memory and, where that is possible, from a Parquet file that is removed at
 the end. A fit is good if it is proven to be optimal within 30 passes over the rows. Every problem
