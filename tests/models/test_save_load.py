@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -129,3 +130,16 @@ print(primum.load({str(tmp_path / "m.skops")!r}).predict([[0.9]]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[1]\n", done.stderr
+
+
+def test_a_stack_keeps_sparse_rows(tmp_path):
+    """Nearest neighbours of wide sparse rows are stored as they are."""
+    rng, codes = np.random.default_rng(0), np.arange(60) % 2
+    X = sparse.csr_array(rng.poisson(0.2 + 0.3 * codes[:, None] * (np.arange(40) < 9), (60, 40)))
+    y = np.where(np.arange(60) < 20, codes, -1)
+    clf = primum.SafeClassifier([], baseline=["neighbours"], cv=2, n_repeats=1, random_state=0)
+    clf.fit(X.astype(float), y)
+    primum.save(clf, tmp_path / "model.skops")
+    loaded = primum.load(tmp_path / "model.skops")
+    assert sparse.issparse(loaded.models_["neighbours"].rows)
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

@@ -7,6 +7,7 @@ open files, and their paths would then be the author's choice.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import Bunch
 
@@ -75,9 +76,14 @@ PREPARATION: tuple[Any, ...] = (
 )
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
+# Rows of text; they are read without pickle.
+SPARSE = (sparse.csr_array, sparse.csr_matrix)
 # A list of column names in a ColumnTransformer, up to scikit-learn 1.6.
 OF_EARLIER_VERSIONS = ("sklearn.compose._column_transformer._RemainderColsList",)
-PARTS = (*CLASSIFIERS, *REGRESSORS, *LABELS, *PROOFS, *STACKS, *PREPARATION, *OF_SCIKIT_LEARN)
+PARTS = (
+    *(*CLASSIFIERS, *REGRESSORS, *LABELS, *PROOFS, *STACKS),
+    *(*PREPARATION, *OF_SCIKIT_LEARN, *SPARSE),
+)
 TRUSTED = sorted(
     [*(f"{part.__module__}.{part.__qualname__}" for part in PARTS), *OF_EARLIER_VERSIONS]
 )
