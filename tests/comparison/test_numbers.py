@@ -69,7 +69,11 @@ def test_the_model_and_its_coefficients(result):
 
 def test_reports_in_every_format(result):
     page, text = result.to_html(), result.to_markdown()
-    for part in ("Predicted against true numbers", "largest errors", "Known numbers"):
+    for part in (
+        "Predicted against true numbers",
+        "largest errors",
+        "Quantiles of the known numbers",
+    ):
         assert part in page
     assert "onfusion matrix" not in text
     assert "Predicted against" in page

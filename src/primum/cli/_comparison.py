@@ -91,8 +91,7 @@ def _model_text(card: ModelCard | NumberCard | None) -> str:
     """Return the loss of the recommended model, and what it does."""
     if card is None:
         return ""
-    name = f"the tuned {card.name}" if card.name == BASELINE else with_article(card.name)
-    loss = f"The model to deploy ({name}): {loss_in_words(card)}."
+    loss = f"The model to deploy ({with_article(card.name)}): {loss_in_words(card)}."
     if isinstance(card, NumberCard):
         return wrapped(f"{loss} {errors_in_words(card)}")
     return f"{wrapped(loss)}\n\n{_classes_text(card)}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.words import BASELINE, show_loss, with_article
+from primum.comparison.words import show_loss, with_article
 from primum.comparison.workers import rng_for
 from primum.judging.decisions import tuned_rule
 from primum.judging.loss_interval import design_effect, rate_interval, row_means, tails_of
@@ -205,10 +205,8 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     objective = result.loss.objective
     if objective is None or not (objective.has_rule or decision):
         return ""
-    name = f"the tuned {BASELINE}"
-    if result.recommended != BASELINE:
-        name = with_article(result.recommended)
-    aim = "what errors cost" if objective.name == COST else objective.scoring
+    name = with_article(result.recommended)
+    aim = "the costs of errors" if objective.name == COST else objective.scoring
     if decision is None:
         return (
             f"{capitalised(name)} predicts the class that is best for {aim}: scores are calibrated "

@@ -225,9 +225,12 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
 def _why_guessing(card: ModelCard) -> str:
     if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
         return "Either the columns say little about the class, or more labels are needed."
+    ranks = f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f})"
+    if card.decides:
+        return f"{ranks}: label more rows, so that its decision rule becomes more certain."
     return (
-        f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f}): hardly any is more "
-        f"likely of the rarer class than not, so {SAY_COSTS}, or compare by the scoring roc_auc."
+        f"{ranks}: hardly any row is more likely than not to be of the rarer class, so "
+        f"{SAY_COSTS}, or compare by the scoring roc_auc."
     )
 
 

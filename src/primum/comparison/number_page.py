@@ -101,14 +101,14 @@ def known_numbers(result: "Comparison") -> Table:
     header = ["", "Smallest", *header[1:], "Largest", "Mean"]
     values = [*np.quantile(known, QUANTILES).tolist(), float(known.mean())]
     rows = [[Cell("Labelled rows"), *(_shown(value, digits) for value in values)]]
-    caption = f"Known numbers{without}: how many are below which."
+    caption = f"Quantiles of the known numbers{without}."
     if (card := result.model_card) is not None and table.n_unlabeled and result.predicted_numbers:
         found = np.array(result.predicted_numbers)
         values = [*np.quantile(found, QUANTILES).tolist(), float(found.mean())]
         rows.append([Cell("Predictions"), *(_shown(value, digits) for value in values)])
         caption += (
-            f" Predictions: those of {with_article(card.name)} for the unlabelled rows, which vary "
-            "less than the numbers themselves."
+            f" Predictions: those of {with_article(card.name)} for the unlabelled rows; they "
+            "usually vary less than the numbers themselves."
         )
     return Table.of(caption, header, rows)
 

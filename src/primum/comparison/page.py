@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from primum.tables.columns import Column
 
 TITLE = "Do the unlabelled rows help?"
-TUNED = f"the tuned {BASELINE}"
 # More rows would hide the rest of the report.
 MAX_ROWS = 50
 MAX_COEFFICIENTS = 30
@@ -153,10 +152,6 @@ def _probability(value: float) -> Cell:
     return Cell(percent(value), value=value)
 
 
-def _name(method: str) -> str:
-    return TUNED if method == BASELINE else with_article(method)
-
-
 def _lead(result: "Comparison") -> list[Block]:
     """Return the answer, a few numbers and the picture."""
     table, measure = result.plan.table, result.loss.measure
@@ -166,7 +161,10 @@ def _lead(result: "Comparison") -> list[Block]:
         *([("Chosen labels", f"{table.n_chosen:,}")] if table.n_chosen else []),
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
-            (f"{capitalised(measure.name)} of {_name(m.name)}", show_loss_in_unit(m.loss, measure))
+            (
+                f"{capitalised(measure.name)} of {with_article(m.name)}",
+                show_loss_in_unit(m.loss, measure),
+            )
             for m in shown
         ),
     ]
@@ -226,7 +224,7 @@ def _model(card: LossCard | None, shown: Shown) -> list[Block]:
     """Return what is known of the recommended model: its loss, and what it does."""
     if card is None:
         return []
-    text = f"{capitalised(_name(card.name))} on rows it has not seen: {loss_in_words(card)}."
+    text = f"{capitalised(with_article(card.name))} on rows it has not seen: {loss_in_words(card)}."
     if card.guessing is not None:
         losses = (card.loss, *reversed(card.interval))
         gains = [show_loss(card.guessing - loss, card.measure) for loss in losses]
@@ -422,7 +420,7 @@ def _harm(result: "Comparison") -> list[Block]:
         is_stack = method.name in stacks
         twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
         for other, verdict, measure in (
-            (TUNED, method.verdict, result.loss.measure),
+            (with_article(BASELINE), method.verdict, result.loss.measure),
             (twin, method.twin, method.twin_measure),
         ):
             if verdict is not None and measure is not None:
@@ -605,7 +603,7 @@ SHOWN = {
         of_card=number_blocks,
         of_data=known_numbers,
         of_changes=changed_numbers,
-        changed=lambda change: f"{change:.3g}",
+        changed=lambda change: f"{float(f'{change:.3g}'):,.10g}",
         changed_caption="Root mean square of the difference between the predictions of a method "
         "and of the tuned baseline for unlabelled rows",
         changed_heading="Difference",

@@ -687,9 +687,9 @@ class NumberTarget(Target):
         return f"from {self._shown(0)} to {self._shown(1)}, half of them below {self._shown(0.5)}"
 
     def _shown(self, share: float) -> str:
-        """Return a quantile of the known numbers, with four digits."""
-        value = float(np.quantile(self.known.targets, share))
-        return np.format_float_positional(value, 4, unique=True, fractional=False, trim="-")
+        """Return a quantile of the known numbers, without digits that it does not need."""
+        text = f"{np.quantile(self.known.targets, share):,.{self.digits}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _has_default(given: Any) -> bool:

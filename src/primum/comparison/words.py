@@ -217,7 +217,9 @@ class MethodResult:
 
 
 def with_article(name: str) -> str:
-    """Return a method's name as part of a heading or caption: "the safe stack", "ICLS"."""
+    """Return a model's name in a caption: "the tuned baseline", "the safe stack", "ICLS"."""
+    if name == BASELINE:
+        return f"the tuned {BASELINE}"
     return f"the {name}" if name == SAFE else name
 
 
@@ -234,7 +236,7 @@ def unit_of(measure: Measure) -> str:
 def show_loss(loss: float, measure: Measure) -> str:
     """Return a loss, in per cent if its changes are in points."""
     sign = "%" if measure.unit == ERROR.unit else ""
-    return f"{round(loss * measure.scale, measure.digits) + 0.0:.{measure.digits}f}{sign}"
+    return f"{round(loss * measure.scale, measure.digits) + 0.0:,.{measure.digits}f}{sign}"
 
 
 def show_loss_in_unit(loss: float, measure: Measure) -> str:
@@ -244,7 +246,7 @@ def show_loss_in_unit(loss: float, measure: Measure) -> str:
 
 def show_change(change: float, measure: Measure) -> str:
     """Return a change of a loss with its sign; no change has the sign +."""
-    return f"{round(change * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
+    return f"{round(change * measure.scale, measure.digits) + 0.0:+,.{measure.digits}f}"
 
 
 def estimation(scoring: Any) -> str:

@@ -68,7 +68,7 @@ class Measure:
 
     def show(self, value: float) -> str:
         """Return the size of a change in words, without sign."""
-        return f"{abs(value) * self.scale:.{self.digits}f}{self.unit}"
+        return f"{abs(value) * self.scale:,.{self.digits}f}{self.unit}"
 
     def show_limit(self, value: float) -> str:
         """Return a limit that someone chose, without digits that it does not need: "1 point"."""
@@ -78,7 +78,7 @@ class Measure:
     def show_range(self, low: float, high: float) -> str:
         """Return a range of changes, with signs."""
         ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
-        shown = [f"{end:+.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
+        shown = [f"{end:+,.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
         return f"{' to '.join(shown)}{self.unit}"
 
 
