@@ -11,6 +11,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import primum
 from primum.comparison.model import coefficients_of
 from primum.reading.classifiers import last_step
+from primum.reading.known import read_known
 
 QUICK = {"n_repeats": 1, "cv": 3, "curves": False, "verbose": False}
 LINE = [("line", LinearRegression(), False)]
@@ -86,6 +87,16 @@ def test_reports_in_every_format(result):
 def test_labels_cannot_settle_numbers(result):
     with pytest.raises(ValueError, match="no disagreement bound"):
         result.rows_to_label()
+    with pytest.raises(ValueError, match="no disagreement bound"):
+        result.settle({0: 1.0})
+
+
+def test_one_or_two_fractions_are_no_numeric_target_by_themselves():
+    X, y = np.arange(30.0)[:, None], np.where(np.arange(30) < 20, 2.5, np.nan)
+    with pytest.raises(ValueError, match=r"All known labels in y are 2\.5, too few to predict"):
+        primum.compare(X, y)
+    known, _ = read_known(np.where(np.arange(30) < 9, 1.5, y), 30, "classes")
+    assert known.classes.tolist() == ["1.5", "2.5"]
 
 
 def test_a_stored_comparison_continues(tmp_path):

@@ -362,8 +362,9 @@ class Comparison(ComparisonResult):
             With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
             ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
         """
+        asked = self._asked()  # before the models, which those of numbers cannot be
         known = self._asked_models.known_labels()
-        settlement = self._asked().with_labels(labels, known=known, correct=correct)
+        settlement = asked.with_labels(labels, known=known, correct=correct)
         self._settlements.append(settlement)
         settling = settled_in(self, settlement)
         if verbose:

@@ -14,6 +14,7 @@ from primum.reading.chosen import Known
 from primum.reading.kinds import (
     AUTO,
     CLASSES,
+    SAY_CLASSES,
     SAY_NUMBERS,
     TargetKind,
     check_kind,
@@ -53,6 +54,7 @@ def read_known(
     told = target_kind != AUTO
     kind = TargetKind(target_kind if told else CLASSES, told=told)
     if target_kind == AUTO and numbers is not None:
+        _refuse_few_fractions(numbers)
         kind = kind_of_numbers(numbers, "y")
     elif target_kind == AUTO:
         _refuse_dates(y)
@@ -80,6 +82,17 @@ def refuse_constant(values: Floats, where: str) -> None:
         )
 
 
+def _refuse_few_fractions(numbers: AnyArray) -> None:
+    """Raise an error for one or two numbers with fractions: too few to predict, and no classes."""
+    different = np.unique(numbers)
+    if len(different) < 3 and (different % 1 != 0).any():
+        found = " or ".join(f"{value:g}" for value in different)
+        raise ValueError(
+            f"All known labels in y are {found}, too few to predict numbers: label more rows, or "
+            f"pass {SAY_CLASSES} or {SAY_NUMBERS}."
+        )
+
+
 def _numbers_in(y: AnyArray) -> AnyArray | None:
     """Return the finite numbers that are known; None if there are none, or other labels."""
     if y.dtype.kind == "O":
@@ -97,7 +110,8 @@ def _numbers_in(y: AnyArray) -> AnyArray | None:
 
 def _as_names(y: AnyArray, numbers: AnyArray) -> AnyArray:
     """Return numbers that would be taken for a numeric target as text, so that they are classes."""
-    if not is_numeric_target(*np.unique(numbers, return_counts=True)):
+    whole = not (numbers % 1 != 0).any()
+    if whole and not is_numeric_target(*np.unique(numbers, return_counts=True)):
         return y
     unknown = [is_missing(item) or (item == -1 and -1 not in numbers) for item in y]
     names = [None if absent else str(item) for item, absent in zip(y, unknown, strict=True)]
