@@ -82,6 +82,13 @@ def test_a_model_that_ranks_well_is_not_said_to_know_little(constant):
     assert "Yet it ranks rows well (area under the ROC curve 0.75)" in ranking.text
     (neither,) = replace(card, roc_auc=0.5).alerts
     assert "Either the columns say little about the class" in neither.text
+    assert "hardly any row is more likely than not to be of the rarer class" in ranking.text
+    often = replace(card, roc_auc=0.75, confusion=((6.0, 6.0), (5.0, 43.0))).alerts[0].text
+    assert "hardly any" not in often
+    assert often.endswith("more labels are needed to say whether it is better than guessing.")
+    ruled = replace(card, roc_auc=0.75, decides=True).alerts[0].text
+    assert "say what errors cost" not in ruled
+    assert "label more rows, above all of 'late', so that its decision rule becomes" in ruled
 
 
 def test_classes_that_are_hardly_found_are_named(constant):

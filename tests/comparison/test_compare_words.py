@@ -40,13 +40,13 @@ def headline(*methods, recommended="baseline", alerts=(), **rest):
         ),
         (
             judged("a", -0.02, 0.02, n_unlabeled=90),
-            "Labelling more rows at random would probably not settle it. Meanwhile, the tuned "
-            "baseline is the cautious choice.",
+            "Labelling more rows at random would probably not settle which is better. "
+            "Meanwhile, the tuned baseline is the cautious choice.",
         ),
         (
             judged("a", -0.01, 0.02),
-            "Labelling more rows at random would probably not settle it. Meanwhile, the tuned "
-            "baseline is the cautious choice.",
+            "Labelling more rows at random would probably not settle which is better. "
+            "Meanwhile, the tuned baseline is the cautious choice.",
         ),
         (judged("a", 0.0, 0.001), ""),
     ],

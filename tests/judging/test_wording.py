@@ -95,7 +95,7 @@ def test_as_plain_values():
         (101, "Labelling about 1 more row at random would"),
         (121, "Labelling about 21 more rows at random would settle it, if the estimate stays"),
         (1234, "Labelling about 1,200 more rows at random would settle it"),
-        (None, "Labelling more rows at random would probably not settle it."),
+        (None, "Labelling more rows at random would probably not settle which is better."),
     ],
 )
 def test_numbers_of_labels_are_round(settle, text):

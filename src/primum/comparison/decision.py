@@ -233,7 +233,7 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     if decision.n_positive < FEW_LABELS:
         text += (
             f" There are only {decision.n_positive} labelled rows of {decision.positive!r}: more "
-            "would make it more certain."
+            "would make the threshold more certain."
         )
     return text
 

@@ -56,7 +56,10 @@ USEFUL_RANKING = 0.6
 # What moves the threshold of a model that finds too few rows of a class.
 SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
 # By which a model that ignores a rare class is not good.
-OTHER_SCORINGS = ("balanced_accuracy", "roc_auc")
+RANKING = "roc_auc"
+OTHER_SCORINGS = ("balanced_accuracy", RANKING)
+# A class that is predicted for a smaller share of the number of its rows is seldom predicted.
+SELDOM = 0.5
 
 
 @dataclass(frozen=True)
@@ -223,15 +226,33 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
 
 
 def _why_guessing(card: ModelCard) -> str:
+    """Return what to do about a model that hardly beats guessing."""
     if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
         return "Either the columns say little about the class, or more labels are needed."
     ranks = f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f})"
     if card.decides:
-        return f"{ranks}: label more rows, so that its decision rule becomes more certain."
-    return (
-        f"{ranks}: hardly any row is more likely than not to be of the rarer class, so "
-        f"{SAY_COSTS}, or compare by the scoring roc_auc."
-    )
+        rarer = repr(card.classes[_rarer(card)].name)
+        return (
+            f"{ranks}: label more rows, above all of {rarer}, so that its decision rule becomes "
+            "more certain."
+        )
+    if card.measure != measure_of(RANKING) and _rarely_predicts_the_rarer(card):
+        return (
+            f"{ranks}: hardly any row is more likely than not to be of the rarer class, so "
+            f"{SAY_COSTS}, or compare by the scoring {RANKING}."
+        )
+    return f"{ranks}: more labels are needed to say whether it is better than guessing."
+
+
+def _rarer(card: ModelCard) -> int:
+    """Return the class with the fewest held-out rows."""
+    return int(np.argmin(np.sum(card.confusion, axis=1)))
+
+
+def _rarely_predicts_the_rarer(card: ModelCard) -> bool:
+    """Return whether the rarer class is predicted for far fewer rows than belong to it."""
+    counts, rarer = np.array(card.confusion), _rarer(card)
+    return bool(counts[:, rarer].sum() < SELDOM * counts[rarer].sum())
 
 
 def _neglected_alert(card: ModelCard) -> list[Alert]:

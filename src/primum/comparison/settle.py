@@ -132,7 +132,8 @@ def why_not(result: "Comparison") -> str:
     if result.loss.scoring != "accuracy":
         return (
             "Labels of chosen rows settle which of two models makes fewer errors, but this "
-            f"comparison is by {result.loss.measure.name}: compare with scoring='accuracy'"
+            f"comparison is by {result.loss.measure.name}. That is another question: to ask which "
+            "makes fewer errors instead, compare with scoring='accuracy'"
             f"{' and without costs' if result.loss.scoring == COST else ''}."
         )
     if not result.plan.table.n_unlabeled:

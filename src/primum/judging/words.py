@@ -182,7 +182,7 @@ class Sample:
         """Return a sentence on the number of labels that would give a clear answer."""
         what = "row" if self.n_groups is None else "group"
         if settle is None:
-            return f"Labelling more {what}s at random would probably not settle it."
+            return f"Labelling more {what}s at random would probably not settle which is better."
         about = rounded_up(settle - self._now)
         return (
             f"Labelling about {counted(about, f'more {what}')} at random would settle it, if the "
