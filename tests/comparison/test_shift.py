@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, TSVMClassifier
+from primum.cli._comparison import screen_text
 from primum.comparison.code import code_of
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
@@ -52,6 +53,10 @@ def test_label_shift_is_found_offered_and_corrected(by_label):
     assert after.low <= hidden.mean() <= after.high
     assert "random sample" in plain.shares.assumption
     assert "within a class" in corrected.shares.assumption
+    doubt = "The drift test says that they are not, so these shares may be wrong"
+    assert doubt in plain.to_markdown()
+    assert f"{doubt}: pass --shift label or" in " ".join(screen_text(plain).split())
+    assert doubt not in screen_text(corrected)
 
 
 def test_losses_are_weighted_means_over_held_out_rows(by_label):

@@ -8,6 +8,8 @@ from primum.judging.shares import (
     COVARIATE,
     LABEL,
     RANDOM,
+    ClassShare,
+    EstimatedShares,
     FoldScores,
     estimate_shares,
     maximum_likelihood_shares,
@@ -156,3 +158,13 @@ def test_known_labels_are_subtracted():
         assert one.estimate * 300 + known == pytest.approx(before.estimate * 400)
         assert one.low <= one.estimate <= one.high
     assert left.n_unlabeled == 300
+
+
+def test_shares_are_given_as_numbers_of_rows_too():
+    yes, no = (
+        ClassShare("yes", 0.349, 0.248, 0.466, 0.5),
+        ClassShare("no", 0.651, 0.534, 0.752, 0.5),
+    )
+    shares = EstimatedShares([yes, no], "", "labels are drawn at random", 0.95, 88, 312)
+    assert "'yes' 34.9% (24.8% to 46.6%), about 109 (77 to 145) rows; 'no' 65.1%" in str(shares)
+    assert str(shares).endswith("This assumes that labels are drawn at random.")

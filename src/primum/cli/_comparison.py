@@ -23,6 +23,7 @@ from primum.comparison.decision import decision_in_words
 from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.number_model import NumberCard, errors_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
+from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.words import BASELINE, SAFE, MethodResult, with_article
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 
@@ -41,14 +42,21 @@ ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
-    shares = "" if result.shares is None else wrapped(str(result.shares))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
     texts.append(wrapped(decision_in_words(result, result.decision)))
-    texts.append(shares)
+    texts.append(_shares_text(result))
     names = names_in_words(result, " ".join(str(result.headline).split()))
     captions = "\n".join([_caption(result), names])
     parts = [*texts, _table(result), wrapped(captions), wrapped(notes)]
     return printable("\n\n".join(part for part in parts if part))
+
+
+def _shares_text(result: Comparison) -> str:
+    """Return the shares of the classes among the unlabelled rows, and what they assume."""
+    if (shares := result.shares) is None:
+        return ""
+    assumption = in_options(assumption_in_words(shares, result.drift, result.shift))
+    return wrapped(f"{shares.in_words} {assumption} {COUNTS}")
 
 
 def printable(text: str) -> str:

@@ -19,6 +19,7 @@ from primum.comparison.decision import decision_part
 from primum.comparison.model import Changes, LossCard, ModelCard, loss_in_words
 from primum.comparison.number_page import changed_numbers, known_numbers, number_blocks
 from primum.comparison.settled import HEADING, settlement_part
+from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
     BASELINE,
@@ -310,22 +311,18 @@ def _data(result: "Comparison", shown: Shown) -> list[Block]:
 
 def _shares(result: "Comparison") -> list[Block]:
     """Return the class shares of the unlabelled rows, with what they assume."""
-    shares, drift = result.shares, result.drift
+    shares = result.shares
     if shares is None:
         return []
     unit = "labelled row" if result.plan.groups is None else "labelled group"
-    text = f"This assumes that {shares.assumption}."
-    if result.shift is None and drift is not None and drift.found:
-        text += (
-            " The drift test says that they are not, so these shares may be wrong: pass "
-            "shift='label' or shift='covariate' if you accept its assumption."
-        )
+    text = f"{assumption_in_words(shares, result.drift, result.shift)} {COUNTS}"
     level = f"{shares.level:.0%}"
     rows = [
         (
             Cell(str(one.name)),
             *(Cell(f"{share:.1%}", value=share) for share in (one.labeled, one.estimate)),
             Cell(f"{one.low:.1%} to {one.high:.1%}", value=one.low),
+            Cell(one.count(shares.n_unlabeled), value=one.estimate),
         )
         for one in shares.classes
     ]
@@ -334,7 +331,10 @@ def _shares(result: "Comparison") -> list[Block]:
         f"({shares.method}, from {counted(shares.n_labeled, unit)}), and intervals that contain "
         f"the true share of a class with {level} probability."
     )
-    header = ("Class", "Share of labelled rows", "Share of unlabelled rows", f"{level} interval")
+    header = (
+        *("Class", "Share of labelled rows", "Share of unlabelled rows", f"{level} interval"),
+        "Unlabelled rows, about",
+    )
     return [Text(text), Table.of(caption, header, rows)]
 
 

@@ -17,6 +17,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import fit_entry
 from primum.comparison.workers import rng_for, seeded
+from primum.judging.drift import Drift
 from primum.judging.shares import (
     COVARIATE,
     LABEL,
@@ -33,6 +34,23 @@ from primum.reading.folds import Fold
 SHIFTS = (RANDOM, LABEL, COVARIATE)
 # Scores of more unlabelled rows add little but time; that they are a sample widens the interval.
 MAX_SCORED = 10_000
+COUNTS = (
+    "How many rows belong to a class is answered by these shares, not by the number of rows that a "
+    "model assigns to it."
+)
+
+
+def assumption_in_words(
+    shares: EstimatedShares, drift: Drift | None, shift: ShiftWeights | None
+) -> str:
+    """Return what estimated shares assume, and whether that visibly does not hold."""
+    text = f"This assumes that {shares.assumption}."
+    if shift is None and drift is not None and drift.found:
+        text += (
+            " The drift test says that they are not, so these shares may be wrong: pass "
+            "shift='label' or shift='covariate' if you accept its assumption."
+        )
+    return text
 
 
 def check_shift(shift: str, plan: ComparisonPlan) -> None:

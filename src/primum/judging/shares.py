@@ -58,7 +58,7 @@ import numpy as np
 from scipy import optimize, special
 
 from primum._typing import AnyArray, Floats, Index
-from primum._words import listed
+from primum._words import SHOWN, counted
 from primum.reading.shares import effective_size
 
 LEVEL = 0.95
@@ -117,6 +117,11 @@ class ClassShare:
         """The class in words: "'yes' 31.2% (24.0% to 39.4%)"."""
         return f"{self.name!r} {self.estimate:.1%} ({self.low:.1%} to {self.high:.1%})"
 
+    def count(self, n_rows: int) -> str:
+        """Return how many of so many rows that is: "109 (77 to 145)"."""
+        about, low, high = (round(n_rows * share) for share in (self.estimate, self.low, self.high))
+        return f"{about:,} ({low:,} to {high:,})"
+
 
 @dataclass(frozen=True)
 class EstimatedShares:
@@ -153,12 +158,19 @@ class EstimatedShares:
         """The intervals by class, as ``prior`` of ICLS takes them."""
         return {one.name: (one.low, one.high) for one in self.classes}
 
-    def __str__(self) -> str:
-        shares = listed([one.text for one in self.classes])
+    @property
+    def in_words(self) -> str:
+        """The shares, and how many rows they are, in a sentence."""
+        parts = [f"{one.text}, about {one.count(self.n_unlabeled)} rows" for one in self.classes]
+        more = len(parts) - SHOWN
+        shares = "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
         return (
-            f"Shares of the classes among the {self.n_unlabeled:,} unlabelled rows, with "
-            f"{self.level:.0%} intervals: {shares}. Assumption: {self.assumption}."
+            f"Shares of the classes among the {counted(self.n_unlabeled, 'unlabelled row')}, with "
+            f"{self.level:.0%} intervals: {shares}."
         )
+
+    def __str__(self) -> str:
+        return f"{self.in_words} This assumes that {self.assumption}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shares as plain JSON values."""
