@@ -41,6 +41,7 @@ from primum.judging.loss_interval import (
     tails_of,
 )
 from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
+from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.reading.classifiers import Entry, last_step
 from primum.reading.labels import KnownLabels
@@ -451,7 +452,12 @@ def _interval_of_scores(
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
     mean = result.plan.judge(own.folds, result.equivalence).difference(own.all, None, result.loss)
-    return around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
+    low, high = around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
+    objective = result.loss.objective
+    if objective is None or objective.name not in OF_POSITIVE:
+        return low, high
+    # A share of the rows of a class, or less what its precision lacks.
+    return max(low, -1.0), max(loss, min(high, objective.precision or 0.0))
 
 
 def _confusion(own: HeldOutPredictions, n_classes: int, weight: Floats | None) -> Floats:

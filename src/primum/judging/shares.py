@@ -81,7 +81,7 @@ ASSUMPTIONS = {
         "class, their rows look alike"
     ),
     COVARIATE: (
-        "rows with the same features have the same probabilities of the classes, whether labelled "
+        "rows with the same features have the same distribution of labels, whether these are known "
         "or not, and everything that decided what was labelled is among the features"
     ),
 }
