@@ -6,12 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum.comparison.code import code_of
 from primum.comparison.plan import last_step
+from primum.comparison.ruled import baseline_with_rule, without_rules
+from primum.judging.objectives import Objective
+from primum.reading.classifiers import Entry
 from primum.safe import TunedDecisionClassifierCV
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -220,3 +224,13 @@ def test_rules_are_not_chosen_on_rows_that_judge_them(n_draws):
         found.append([result.methods[0].loss, result.methods[1].loss])
     error = np.std(found, axis=0) / np.sqrt(n_draws)
     assert (np.mean(found, axis=0) > expected - 3 * error).all()
+
+
+def test_rules_are_taken_off_the_average_of_baselines_but_not_off_an_average_of_the_user():
+    two = [Entry(name, LogisticRegression(), False) for name in ("first__one", "second")]
+    ruled = baseline_with_rule(two, Objective("f1", positive=1), 2)
+    assert [entry.name for entry in without_rules(ruled)] == ["first_one", "second"]
+    own = [Entry("a and b", VotingClassifier(LOGISTIC, voting="soft"), False)]
+    (given,) = without_rules(baseline_with_rule(own, Objective("f1", positive=1), 2))
+    assert given.name == "a and b"
+    assert isinstance(given.estimator, VotingClassifier)

@@ -179,8 +179,8 @@ RUN_OPTIONS = options.with_options(
         type=click.Choice(SHIFTS),
         default="none",
         help="How labelled and unlabelled rows differ, if labels are not a random sample: label "
-        "(only the shares of the classes do), covariate (only the features do). Labelled rows are "
-        "then weighted.",
+        "(only in the shares of the classes) or covariate (only in the features). Labelled rows "
+        "are then weighted.",
     ),
     click.option(
         "--methods",

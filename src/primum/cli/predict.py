@@ -51,7 +51,7 @@ def predict(
 
     Writes the column prediction, in the order of the rows, as CSV, Parquet or a spreadsheet
     (.xlsx). The model prepares the columns of DATA, which is read into memory. Unless --score is
-    passed, there is one more column with the probability of every class; those of a least-squares
+    passed, further columns have the probability of each class; those of a least-squares
     model are its clipped scores.
 
     A model of primum fit --no-prepare needs finite numbers, and has no columns of probabilities.

@@ -189,8 +189,8 @@ def reproduce(
 ) -> None:
     """Reproduce a table or figure of the paper and compare it with the published values.
 
-    The targets safe-choice... compare the safe choice with tuned supervised models instead, and
-    safe-regression compares that for numbers with tuned ridge regression.
+    The targets safe-choice... compare SafeClassifier with tuned supervised models instead, and
+    safe-regression compares SafeRegressor with tuned ridge regression.
     settling measures how many labels, of rows where two models differ, answer which one is better.
 
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run

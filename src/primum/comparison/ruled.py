@@ -40,8 +40,7 @@ def baseline_with_rule(entries: Sequence[Entry], objective: Objective, n_folds: 
             "class that the average of the baselines predicts: calibrate it with "
             "CalibratedClassifierCV."
         )
-    # scikit-learn refuses double underscores in names.
-    parts = [(entry.name.replace("__", "_"), last_step(entry.estimator)) for entry in entries]
+    parts = [(_name_of_part(entry.name), last_step(entry.estimator)) for entry in entries]
     average = _in_place(entries[0].estimator, VotingClassifier(parts, voting="soft"))
     name = " and ".join(entry.name for entry in entries)
     return with_rules([Entry(name, average, False)], objective, n_folds)
@@ -83,6 +82,17 @@ def fitted_parts(model: Any, name: str) -> list[tuple[str, Any]]:
     return [(part, _in_place(model, fitted)) for part, fitted in parts]
 
 
+def _name_of_part(name: str) -> str:
+    return name.replace("__", "_")  # scikit-learn refuses double underscores in names
+
+
+def _is_average(classifier: Any, name: str) -> bool:
+    """Return whether a classifier is the average of baselines, and not one of the user's own."""
+    if not isinstance(classifier, VotingClassifier):
+        return False
+    return " and ".join(part for part, _ in classifier.estimators) == _name_of_part(name)
+
+
 def without_rules(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries as they were before they had decision rules."""
     given = []
@@ -93,7 +103,7 @@ def without_rules(entries: Sequence[Entry]) -> list[Entry]:
             given.append(replace(entry, estimator=_in_place(entry.estimator, plain)))
         elif not is_ruled(last):
             given.append(entry)
-        elif isinstance(last.estimator, VotingClassifier) and " and " in entry.name:
+        elif _is_average(last.estimator, entry.name):
             given += [
                 Entry(name, _in_place(entry.estimator, part), False)
                 for name, part in last.estimator.estimators

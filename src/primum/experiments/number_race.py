@@ -1,6 +1,6 @@
 """The race of the safe choice for numbers: candidates and stacks against tuned ridge regression.
 
-In every repeat a table is shuffled, or a problem drawn; 80 % of its rows are for training, the
+In every repeat a table is shuffled, or a problem drawn; 80% of its rows are for training, the
 others for testing. The first rows are labelled, at most ``most_unlabeled`` others are unlabelled,
 and what is left is for testing too. The measure is the RMSE on test rows, as a ratio to that of
 tuned ridge regression: by its mean over the repeats, and by a paired t-test of its logarithm on

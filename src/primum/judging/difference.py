@@ -9,7 +9,7 @@ standard error se and f degrees of freedom (``held_out`` computes them), has the
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
 Its scale is three times the region of practical equivalence: one point of error, or, of numbers,
-2 % of the loss of the baseline.
+2% of the loss of the baseline.
 
 A difference in error is judged by the rows on which the two models disagree instead, for only there
 can they differ in error:
@@ -56,7 +56,7 @@ PRACTICAL_EQUIVALENCE = 0.01
 # Numbers have no natural unit: a difference of at most this share of the loss of the baseline is of
 # no practical importance.
 EQUIVALENT_SHARE = 0.02
-# And so have costs: one point of an error of 20 % is as large a share of it.
+# And so have costs: one point of an error of 20% is as large a share of it.
 EQUIVALENT_COST = 0.05
 # What is claimed has at least this probability.
 LEVEL = 0.95

@@ -86,7 +86,7 @@ class HeldOut:
         Number of rows that could be labelled; if rows belong together, of groups without a label.
     equivalence : float or None
         Differences up to this size count as none; of numbers it is a share of the loss of the
-        baseline. None: one point of error, or 2 % of the loss.
+        baseline. None: one point of error, or 2% of the loss.
     chosen : bool array of shape (n_labeled,) or None
         Which labels were not drawn at random; no fold holds them out.
     """

@@ -98,7 +98,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
         ``verdict_.answer``), and whether unlabelled rows contribute to it
         (``verdict_.supervised.answer``), with probabilities and in words: ``print(reg.verdict_)``.
-        A change of the loss by less than 2 % of that of the baseline counts as none.
+        A change of the loss by less than 2% of that of the baseline counts as none.
     report_ : dict of lists
         A table with a row for each candidate and stack, for ``pandas.DataFrame(reg.report_)``: its
         kind, its weights, out-of-fold RMSE and mean absolute error (cross-fitted for the stacks),
