@@ -148,3 +148,9 @@ def test_text_is_a_way_round(write):
 def test_a_few_amounts_are_names(labels):
     frame = pd.DataFrame({"x": np.arange(27.0), "y": np.arange(27.0) % 5, "dose": labels})
     assert table_problem(frame, "dose").labels.tolist() == labels
+
+
+def test_minus_one_among_many_whole_numbers_may_be_a_number():
+    balances = pd.Series(np.append(RNG.permutation(np.arange(-30, 31)), [np.nan, -1]))
+    with pytest.raises(ValueError, match="pass target_kind='numbers' if they are numbers to"):
+        read_labels(balances, "balance", ())

@@ -18,6 +18,7 @@ from primum.reading.kinds import (
     AUTO,
     CLASSES,
     MAX_CODES,
+    SAY_NUMBERS,
     TargetKind,
     check_kind,
     is_numeric_target,
@@ -253,7 +254,9 @@ def read_target(
     if kind.is_numeric:
         _check_any(known, len(labels), where)
         return TableLabels(_as_numbers(cells, labels, missing, where), kind)
-    _check_markers(labels, where, "add {} to missing")
+    # Of many whole numbers, which may be measurements, there is something to say.
+    either = f"pass {SAY_NUMBERS} if they are numbers to predict, or " if kind.how else ""
+    _check_markers(labels, where, f"{either}add {{}} to missing")
     _check_known(labels, cells, where)
     if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
         labels = [None if label is None else str(label) for label in labels]
