@@ -93,6 +93,22 @@ def test_regressors_are_stored_too(tmp_path, regressor):
             primum.save(model, tmp_path / "spoilt.skops")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        primum.SafeClassifier([], baseline=[("mine", LogisticRegression())], cv=2, n_repeats=1),
+        primum.SafeRegressor([], baseline=[("mine", LinearRegression())], cv=2, n_repeats=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_safe_stack_with_a_model_of_scikit_learn_is_stored(tmp_path, model):
+    X = np.arange(20.0)[:, None]
+    y = np.arange(20) % 3 // 2 if isinstance(model, primum.SafeClassifier) else X[:, 0] ** 1.2
+    model.fit(X, y)
+    primum.save(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(primum.load(tmp_path / "m.skops").predict(X), model.predict(X))
+
+
 def test_what_could_not_be_loaded_is_not_stored(tmp_path):
     X, y = np.arange(20.0)[:, None], np.arange(20) % 2
     own = make_pipeline(FunctionTransformer(np.array), primum.ICLSClassifier()).fit(X, y)

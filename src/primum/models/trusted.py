@@ -25,6 +25,7 @@ from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.reading.targets import TargetScale
 from primum.safe.candidates.base import Affine, LinearModel
+from primum.safe.candidates.entrants import WrappedModel, WrappedRegressor
 from primum.safe.candidates.graphs import KernelModel, NeighborModel
 from primum.safe.candidates.packages import PackagedClassifier, PackagedModel, PackagedRegressor
 from primum.safe.candidates.trees import (
@@ -68,7 +69,7 @@ STACKS = (
     *(Probabilities, Difference),
     *(Disagreement, DecisionRule, Calibration, Objective),
     *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
-    PackagedModel,
+    *(PackagedModel, WrappedModel, WrappedRegressor),
 )
 PREPARATION: tuple[Any, ...] = (
     *(PreparedColumns, ReadCells, level_name),
