@@ -33,7 +33,10 @@ def test_the_saved_model_predicts_by_the_costs(table):
     assert "cost per row" in result.output
     assert "predicts 'yes' where its score is at least 0." in " ".join(result.output.split())
     asked = ["predict", str(model), str(table), "--out", str(out)]
-    assert CliRunner().invoke(primum, asked).exit_code == 0
+    predicted = CliRunner().invoke(primum, asked)
+    assert predicted.exit_code == 0
+    said = " ".join(predicted.output.split())
+    assert "Classes follow the costs of errors, not the largest score: 'yes' is predicted" in said
     found = pd.read_csv(out)
     yes = found[found.prediction == "yes"].probability_yes
     assert found[found.prediction == "no"].probability_yes.max() < yes.min() < 0.5

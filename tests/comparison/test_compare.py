@@ -147,8 +147,9 @@ def test_a_clear_improvement_is_recommended_and_a_clear_harm_is_named():
     y = np.where(np.arange(400) < 120, y, -1)
     result = primum.compare(X, y, **QUICK, curves=False)
     assert result.recommended == "neighbours"
-    assert result.headline.reason.startswith('"neighbours" is better than the tuned baseline: its')
-    assert result.headline.answer == "Use neighbours: it is better than the tuned baseline."
+    better = "is better than the baseline (ridge and logistic)"
+    assert result.headline.reason.startswith(f'"neighbours" {better}: its')
+    assert result.headline.answer == f"Use neighbours: it {better}."
     assert result.headline.next_step.startswith("This is not due to the unlabelled rows")
     worse = primum.compare(
         X,
@@ -335,7 +336,8 @@ def test_the_baseline_is_computed_whatever_the_budget():
     methods = [("safe stack", SafeClassifier(["spreading"])), *METHODS]
     result = primum.compare(X, y, **{**TWICE, "methods": methods}, time_budget=0.0)
     assert list(result.table.index) == ["baseline", "ridge", "logistic"]
-    assert result.headline.reason == "No method could be compared with the tuned baseline."
+    none = "No method could be compared with the baseline (ridge and logistic)."
+    assert result.headline.reason == none
     (hurry,) = (alert.text for alert in result.alerts if alert.kind == "time")
     assert hurry.startswith("For lack of time, the comparison is without safe stack and")
     assert "--time-budget" in hurry

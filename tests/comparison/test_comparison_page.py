@@ -110,7 +110,7 @@ def test_tables_say_what_the_result_says(result):
     assert f"error {100 * card.loss:.1f}% (90% interval {low} to {high}); guessing: " in page
     assert "<th scope='col'>predicted no</th>" in page
     harm = cells(page, "Could a method do harm?")
-    assert [row[1] for row in harm] == ["the tuned baseline", "itself without unlabelled rows"]
+    assert [row[1] for row in harm] == ["the baseline (logistic)", "itself without unlabelled rows"]
     changed = cells(page, "Predictions that changed")
     assert sum(int(row[2]) for row in changed) == result.changed.n_changed
     assert [row[0] for row in cells(page, "What was done to the columns")] == [
@@ -158,7 +158,7 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
     assert "from sklearn.linear_model import LogisticRegression" in code
     assert "from primum import SelfLearningClassifier" in code
     page = found.to_html()
-    assert "Brier score of the tuned baseline" in page
+    assert "Brier score of the baseline (logistic)" in page
     assert "belong to 30 groups" in page
     assert "What was done to the columns" not in page
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score
 
-from primum.judging.decisions import calibrate, tuned_rule, untuned_rule
+from primum.judging.decisions import calibrate, shown_score, tuned_rule, untuned_rule
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Predictions, measure_of, read_scoring
 from primum.judging.objectives import read_cost, read_objective
@@ -189,3 +189,11 @@ def test_no_rule_is_chosen_on_the_rows_that_it_is_judged_by():
     error = np.std(honest) / np.sqrt(len(honest))
     assert np.mean(honest) > expected - 3 * error
     assert np.mean(fitted) < np.mean(honest) - 3 * error
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [(0.0078, "0.0078"), (0.345, "0.34"), (0.07, "0.070"), (0.9987, "0.9987"), (0.0, "0.00")],
+)
+def test_scores_near_0_and_1_are_shown_with_digits_that_say_something(score, shown):
+    assert shown_score(score) == shown

@@ -24,7 +24,7 @@ from primum.comparison.model import ModelCard, loss_in_words
 from primum.comparison.number_model import NumberCard, errors_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.shares import COUNTS, assumption_in_words
-from primum.comparison.words import BASELINE, SAFE, MethodResult, with_article
+from primum.comparison.words import BASELINE, SAFE, MethodResult
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
@@ -42,7 +42,7 @@ ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
 def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
-    texts = [wrapped(data_text(result)), str(result.headline), _model_text(result.model_card)]
+    texts = [wrapped(data_text(result)), str(result.headline), _model_text(result)]
     texts.append(wrapped(decision_in_words(result, result.decision)))
     texts.append(_shares_text(result))
     names = names_in_words(result, " ".join(str(result.headline).split()))
@@ -95,11 +95,11 @@ def _columns(result: Comparison) -> str:
     return f"\n{used} of {len(result.columns)} columns are used; the report says how."
 
 
-def _model_text(card: ModelCard | NumberCard | None) -> str:
+def _model_text(result: Comparison) -> str:
     """Return the loss of the recommended model, and what it does."""
-    if card is None:
+    if (card := result.model_card) is None:
         return ""
-    loss = f"The model to deploy ({with_article(card.name)}): {loss_in_words(card)}."
+    loss = f"The model to deploy ({result.name_in_words(card.name)}): {loss_in_words(card)}."
     if isinstance(card, NumberCard):
         return wrapped(f"{loss} {errors_in_words(card)}")
     return f"{wrapped(loss)}\n\n{_classes_text(card)}"
@@ -153,8 +153,8 @@ def _caption(result: Comparison) -> str:
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
         f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference in "
-        f"{measure.name} from the tuned baseline, with its interval; negative is better. help, "
-        "harm: their probabilities. The report explains how the change is estimated."
+        f"{measure.name} from {result.plan.baseline_in_words}, with its interval; negative is "
+        "better. help, harm: their probabilities. The report explains how the change is estimated."
     )
 
 

@@ -43,6 +43,17 @@ def predicts_numbers(model: Any) -> bool:
     return learner_of(classifier_of(model)) == REGRESSOR
 
 
+def rule_in_words(model: Any) -> str:
+    """Return that classes follow a decision rule, and which, in a sentence; empty without one."""
+    last = classifier_of(model)
+    if (rule := getattr(last, "rule_", None)) is None:
+        return ""
+    objective = getattr(last, "objective_", None)
+    costs = getattr(last, "cost_", None) if objective is None else objective.cost
+    follow = "a decision rule" if costs is None else "the costs of errors"
+    return f"Classes follow {follow}, not the largest score: {rule.in_words(model.classes_)}."
+
+
 def score_names(model: Any, score: str | None) -> list[str]:
     """Return the names of the columns of scores: one, or one per class if there are several.
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from primum._progress import showing_passes
 from primum._threads import one_blas_thread
 from primum._typing import Floats
+from primum._words import wrapped
 from primum.cli import _options as options
 from primum.cli import _predictions as predictions
 from primum.models.files import StoredModel, load_model
@@ -72,6 +73,8 @@ def predict(
     numbers = predictions.predicts_numbers(stored.estimator) and stored.target
     unit = f" (column prediction, in units of {stored.target})" if numbers else ""
     click.echo(f"Predictions: {out}{unit}")
+    if rule := predictions.rule_in_words(stored.estimator):
+        click.echo(wrapped(rule))
 
 
 def _number_predictions(

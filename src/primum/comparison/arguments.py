@@ -144,6 +144,7 @@ def read_plan(
         baselines=_prepared(prepare, baselines),
         methods=_prepared(prepare, entries),
         nested=empty.nested or not all(_has_baseline(entry, baselines) for entry in entries),
+        own_baseline=not isinstance(baseline, str),
     )
     _check_names(plan)
     _check_learners(plan)

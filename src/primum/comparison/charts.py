@@ -34,7 +34,8 @@ AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled
 def changes_chart(result: "Comparison") -> Chart:
     """Return the interval of every method's change to the baseline, for a page."""
     measure, compared = result.loss.measure, result.compared
-    label = f"Estimated change in {measure.name} against the tuned baseline{unit_of(measure)}"
+    baseline = result.plan.baseline_in_words
+    label = f"Estimated change in {measure.name} against {baseline}{unit_of(measure)}"
     verdicts = [(method.name, method.judged) for method in compared]
     items = []
     for name, verdict in verdicts:
@@ -50,7 +51,7 @@ def changes_chart(result: "Comparison") -> Chart:
     caption = (
         f"{label}, from cross-validation: how much the {measure.name} on new rows would change if "
         "you used the method "
-        f"instead of the tuned baseline.{point} Dots are estimates; bars are {level} intervals, "
+        f"instead.{point} Dots are estimates; bars are {level} intervals, "
         "widened to allow for the number of methods. Shaded: changes of up to "
         f"{result.limit_in_words}, which make no practical difference. If a bar "
         "extends beyond the shaded region on both sides, the method may be better or worse."
@@ -165,7 +166,7 @@ def _draw_changes(panel: Any, result: "Comparison") -> None:
     panel.set_ylim(len(compared) - 0.5, -0.5)
     panel.set_xlabel(f"estimated change in {measure.name}{unit_of(measure)}, left is better")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.set_title("Against the tuned baseline", fontsize="medium")
+    panel.set_title(f"Against {result.plan.baseline_in_words}", fontsize="medium")
 
 
 def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:

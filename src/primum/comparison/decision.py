@@ -15,9 +15,9 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.words import show_loss, with_article
+from primum.comparison.words import show_loss
 from primum.comparison.workers import rng_for
-from primum.judging.decisions import tuned_rule
+from primum.judging.decisions import shown_score, tuned_rule
 from primum.judging.loss_interval import design_effect, rate_interval, row_means, tails_of
 from primum.judging.objectives import ACCURACY, COST, Objective
 from primum.judging.words import Alert, capitalised, interval_level, percent_of_level
@@ -205,14 +205,14 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     objective = result.loss.objective
     if objective is None or not (objective.has_rule or decision):
         return ""
-    name = with_article(result.recommended)
+    name = result.name_in_words(result.recommended)
     aim = "the costs of errors" if objective.name == COST else objective.scoring
     if decision is None:
         return (
             f"{capitalised(name)} predicts the class that is best for {aim}: scores are calibrated "
             "on rows that were held out, and the class of least expected cost is predicted."
         )
-    where = f"its score is at least {decision.threshold:.2f}"
+    where = f"its score is at least {shown_score(decision.threshold)}"
     text = f"{capitalised(name)} predicts {decision.positive!r} where {where}."
     if decision.interval is None and objective.has_rule:
         return (
@@ -224,10 +224,10 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
         if objective.name == ACCURACY:
             why = "Say what errors cost (cost= of compare, --cost), and it is chosen for that."
         return f"{text} {why}"
-    low, high = decision.interval
+    low, high = map(shown_score, decision.interval)
     text += (
         f" The threshold was chosen for {aim}, on scores of rows that were held out. If the "
-        f"labelled rows were drawn again, it would be between {low:.2f} and {high:.2f} (in "
+        f"labelled rows were drawn again, it would be between {low} and {high} (in "
         f"{percent_of_level(decision.level)} of the resamples)."
     )
     if decision.n_positive < FEW_LABELS:
@@ -264,7 +264,7 @@ def _chart(decision: Decision) -> Chart:
     )
     described = (
         f"Recall and precision of {decision.positive} against the threshold, which is "
-        f"{decision.threshold:.2f}."
+        f"{shown_score(decision.threshold)}."
     )
     label = f"Threshold of the score of {decision.positive}"
     drawing = threshold_chart(series, decision.threshold, decision.interval, label, described)

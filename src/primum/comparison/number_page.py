@@ -107,8 +107,8 @@ def known_numbers(result: "Comparison") -> Table:
         values = [*np.quantile(found, QUANTILES).tolist(), float(found.mean())]
         rows.append([Cell("Predictions"), *(_shown(value, digits) for value in values)])
         caption += (
-            f" Predictions: those of {with_article(card.name)} for the unlabelled rows; they "
-            "usually vary less than the numbers themselves."
+            f" Predictions: those of {result.name_in_words(card.name)} for the unlabelled rows; "
+            "they usually vary less than the numbers themselves."
         )
     return Table.of(caption, header, rows)
 
@@ -128,7 +128,7 @@ def changed_numbers(changed: NumberChanges) -> tuple[list[Block], list[Block]]:
     """
     method, digits = with_article(changed.method), changed.digits
     text = (
-        f"Fitted to all rows, {method} and the tuned baseline differ by "
+        f"Fitted to all rows, {method} and the baseline differ by "
         f"{changed.typical_change:,.{digits}f} (root mean square) in their predictions for "
         f"{counted(changed.n_compared, 'unlabelled row')}."
     )
@@ -148,5 +148,5 @@ def changed_numbers(changed: NumberChanges) -> tuple[list[Block], list[Block]]:
         f"The {len(listed)} rows that differ most. "
         f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
     )
-    header = ("Row", "By the tuned baseline", f"By {method}", "Change")
+    header = ("Row", "By the baseline", f"By {method}", "Change")
     return [Text(text)], [Folded("Which rows", Table.of(caption, header, listed))]

@@ -16,7 +16,7 @@ from primum._words import counted
 from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.decision import decision_part
-from primum.comparison.model import Changes, LossCard, ModelCard, loss_in_words
+from primum.comparison.model import Changes, ModelCard, loss_in_words
 from primum.comparison.number_page import changed_numbers, known_numbers, number_blocks
 from primum.comparison.settled import HEADING, settlement_part
 from primum.comparison.shares import COUNTS, assumption_in_words
@@ -124,7 +124,7 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
     sections: list[Section] = [
         ("The answer", _lead(result)),
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
-        ("The model you deploy", _model(result.model_card, shown)),
+        ("The model you deploy", _model(result, shown)),
         ("The decision rule", decision_part(result, result.decision)),
         ("The data", _data(result, shown)),
         ("Classes among the unlabelled rows", _shares(result)),
@@ -163,7 +163,7 @@ def _lead(result: "Comparison") -> list[Block]:
         ("Unlabelled rows", f"{table.n_unlabeled:,}"),
         *(
             (
-                f"{capitalised(measure.name)} of {with_article(m.name)}",
+                f"{capitalised(measure.name)} of {result.name_in_words(m.name)}",
                 show_loss_in_unit(m.loss, measure),
             )
             for m in shown
@@ -221,11 +221,13 @@ class Shown:
     changed_heading: str
 
 
-def _model(card: LossCard | None, shown: Shown) -> list[Block]:
+def _model(result: "Comparison", shown: Shown) -> list[Block]:
     """Return what is known of the recommended model: its loss, and what it does."""
+    card = result.model_card
     if card is None:
         return []
-    text = f"{capitalised(with_article(card.name))} on rows it has not seen: {loss_in_words(card)}."
+    name = capitalised(result.name_in_words(card.name))
+    text = f"{name} on rows it has not seen: {loss_in_words(card)}."
     if card.guessing is not None:
         losses = (card.loss, *reversed(card.interval))
         gains = [show_loss(card.guessing - loss, card.measure) for loss in losses]
@@ -367,8 +369,8 @@ def _methods(result: "Comparison") -> list[Block]:
     needed = compared[0].judged.level if compared else result.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = Table.of(
-        f"{name} on held-out rows, and its change from the tuned baseline{unit_of(measure)}; lower "
-        "is better. Observed change: the difference of the two means. Estimated change: "
+        f"{name} on held-out rows, and its change from the baseline{unit_of(measure)}; lower is "
+        "better. Observed change: the difference of the two means. Estimated change: "
         f"{estimation(result.loss.scoring)}. Interval: contains the true change with {share} "
         "probability. P: probability. Bold: recommended.",
         (
@@ -380,8 +382,9 @@ def _methods(result: "Comparison") -> list[Block]:
     )
     names = [entry.name for entry in result.plan.baselines]
     parts = f"the average of {' and '.join(names)}" if len(names) > 1 else names[0]
+    tuned = "" if result.plan.own_baseline else "tuned "
     explained = (
-        f"The tuned baseline ({parts}) is fitted to the labelled rows alone. A method is called "
+        f"The {tuned}baseline ({parts}) is fitted to the labelled rows alone. A method is called "
         f"better or worse only if the probability of that is at least {level}; differences of up "
         f"to {result.limit_in_words} count as none."
     )
@@ -420,7 +423,7 @@ def _harm(result: "Comparison") -> list[Block]:
         is_stack = method.name in stacks
         twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
         for other, verdict, measure in (
-            (with_article(BASELINE), method.verdict, result.loss.measure),
+            (result.plan.baseline_in_words, method.verdict, result.loss.measure),
             (twin, method.twin, method.twin_measure),
         ):
             if verdict is not None and measure is not None:
@@ -430,7 +433,7 @@ def _harm(result: "Comparison") -> list[Block]:
         return []
     table = Table.of(
         "P(worse): the probability that the method is worse by more than the difference that "
-        "counts as none. The comparison with the tuned baseline decides which model to use; that "
+        "counts as none. The comparison with the baseline decides which model to use; that "
         "with the same method without unlabelled rows shows what these contribute.",
         ("Method", "Compared with", "P(worse)", "Estimated change", "Interval", "Loss", "Answer"),
         rows,
@@ -470,7 +473,7 @@ def _changed_rows(changed: Changes) -> tuple[list[Block], list[Block]]:
     """Return the rows that change: by pair of classes, and one by one."""
     method = with_article(changed.method)
     text = (
-        f"Fitted to all rows, {method} and the tuned baseline predict different classes for "
+        f"Fitted to all rows, {method} and the baseline predict different classes for "
         f"{changed.n_changed:,} of {counted(changed.n_compared, 'unlabelled row')}."
     )
     if not changed.n_changed:
@@ -484,7 +487,7 @@ def _changed_rows(changed: Changes) -> tuple[list[Block], list[Block]]:
         f"The first {len(listed)} of these rows. "
         f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
     )
-    header = ("By the tuned baseline", f"By {method}")
+    header = ("By the baseline", f"By {method}")
     pairs = [(old, new, _number(count)) for old, new, count in changed.counts]
     by_class = Table.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
     return [Text(text), by_class], [Folded("Which rows", Table.of(first, ("Row", *header), listed))]
@@ -582,7 +585,7 @@ def _fits_table(result: "Comparison") -> Table:
         rows.append([entry.name, *numbers, " ".join(repr(last_step(entry.estimator)).split())])
     return Table.of(
         f"{capitalised(learner)}s, each fitted to the prepared columns. Time: mean of one fit and "
-        "its predictions. p: two-sided p-value of the difference from the tuned baseline, adjusted "
+        "its predictions. p: two-sided p-value of the difference from the baseline, adjusted "
         "for the number of methods by Holm's method.",
         ("Name", "Time (s)", "Splits", "p (Holm)", capitalised(learner)),
         rows,
@@ -595,7 +598,7 @@ SHOWN = {
         of_data=_class_counts,
         of_changes=_changed_rows,
         changed=lambda share: f"{share:.1%}",
-        changed_caption="Share of the unlabelled rows for which a method and the tuned baseline "
+        changed_caption="Share of the unlabelled rows for which a method and the baseline "
         "predict different classes",
         changed_heading="Predictions changed",
     ),
@@ -605,7 +608,7 @@ SHOWN = {
         of_changes=changed_numbers,
         changed=lambda change: f"{float(f'{change:.3g}'):,.10g}",
         changed_caption="Root mean square of the difference between the predictions of a method "
-        "and of the tuned baseline for unlabelled rows",
+        "and of the baseline for unlabelled rows",
         changed_heading="Difference",
     ),
 }

@@ -23,6 +23,7 @@ from primum._sklearn import count_rows
 from primum._typing import Floats, Index, Mask
 from primum.comparison.store import describe
 from primum.comparison.target import ClassTarget, NumberTarget, Target
+from primum.comparison.words import BASELINE, TUNED
 from primum.comparison.workers import rng_for
 from primum.judging.held_out import HeldOut
 from primum.judging.words import judges_itself
@@ -309,6 +310,8 @@ class ComparisonPlan:
         Whether SafeClassifier is fitted in every split too, instead of once.
     seed : int
         Seed of everything random.
+    own_baseline : bool
+        Whether the user chose the baselines.
     """
 
     table: PartlyLabeledTable
@@ -319,12 +322,19 @@ class ComparisonPlan:
     curves: bool = True
     nested: bool = False
     seed: int = 0
+    own_baseline: bool = False
     _folds: dict[int, list[Fold]] = field(default_factory=dict)
 
     @property
     def entries(self) -> list[Entry]:
         """Baselines and methods."""
         return [*self.baselines, *self.methods]
+
+    @property
+    def baseline_in_words(self) -> str:
+        """The baseline as part of a sentence; the user's is named."""
+        names = " and ".join(entry.name for entry in self.baselines)
+        return f"the {BASELINE} ({names})" if self.own_baseline else TUNED
 
     @property
     def cross_fitted(self) -> list[Entry]:

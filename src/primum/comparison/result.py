@@ -31,6 +31,7 @@ from primum.comparison.words import (
     compose_headline,
     phrase,
     table_row,
+    with_article,
 )
 from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, copies_note
@@ -87,6 +88,10 @@ class ComparisonResult:
     def plan(self) -> ComparisonPlan:
         """What was compared."""
         return self.records.plan
+
+    def name_in_words(self, name: str) -> str:
+        """Return the name of a model as part of a sentence."""
+        return with_article(name, self.plan.baseline_in_words)
 
     @property
     def failures(self) -> list[Failure]:
@@ -178,7 +183,7 @@ class ComparisonResult:
         self, entry: Entry, difference: Difference, p_value: float, level: float
     ) -> MethodResult:
         posterior = self._posterior(difference, self._disagreement(entry))
-        verdict = self._verdict(posterior, entry.name, f"the tuned {BASELINE}", level)
+        verdict = self._verdict(posterior, entry.name, self.plan.baseline_in_words, level)
         if entry.name in self.records.cross_fitted:
             row = self._self_judged(entry, difference)
         else:
@@ -385,6 +390,7 @@ class ComparisonResult:
         return Findings(
             *(self.compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled),
             *(sample, sorted(failed), bool(self._hurry), self.plan.table.target.stack),
+            baseline=self.plan.baseline_in_words,
         )
 
     @property

@@ -135,6 +135,8 @@ class LabellingWords:
 IN_PYTHON = LabellingWords()
 REFITTED = "A model fitted again with the new labels is usually better, but has not been judged"
 BASELINE = "baseline"
+# The baseline in sentences, if the user did not choose one.
+TUNED = f"the tuned {BASELINE}"
 SAFE = "safe stack"
 # The estimator of that name, where classes are predicted.
 STACK = "SafeClassifier"
@@ -216,10 +218,10 @@ class MethodResult:
         }
 
 
-def with_article(name: str) -> str:
+def with_article(name: str, baseline: str = TUNED) -> str:
     """Return a model's name in a caption: "the tuned baseline", "the safe stack", "ICLS"."""
     if name == BASELINE:
-        return f"the tuned {BASELINE}"
+        return baseline
     return f"the {name}" if name == SAFE else name
 
 
@@ -281,6 +283,8 @@ class Findings:
         Whether the time budget left out methods that use unlabelled rows, or candidates of them.
     stack : str
         Name of the estimator that is called the safe stack.
+    baseline : str
+        The baseline, as part of a sentence.
     """
 
     compared: Sequence[MethodResult]
@@ -291,6 +295,7 @@ class Findings:
     failed: Sequence[str] = ()
     hurried: bool = False
     stack: str = STACK
+    baseline: str = TUNED
 
     @property
     def best(self) -> MethodResult | None:
@@ -323,7 +328,7 @@ def compose_headline(
     failure = failure_sentence(found)
     answer, kind = answer_line(found)
     if any(alert.withholds for alert in alerts):
-        answer = f"Use the tuned {BASELINE}; whether anything is better cannot be said yet."
+        answer = f"Use {found.baseline}; whether anything is better cannot be said yet."
         reason = "All errors and intervals here assume that no rows belong together."
         next_step = "Say which rows belong together, or that none do, and compare again."
     else:
@@ -375,8 +380,8 @@ def answer_line(found: Findings) -> tuple[str, str]:
     if found.recommended != BASELINE and (best := found.best) is not None:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
-        return f"Use {with_article(best.name)}: it is better than the tuned {BASELINE}.", HELP
-    use = f"use the tuned {BASELINE}."
+        return f"Use {with_article(best.name)}: it is better than {found.baseline}.", HELP
+    use = f"use {found.baseline}."
     if not found.n_unlabeled:
         return f"{NO_UNLABELED} {capitalised(use)}", ""
     using = [method for method in found.compared if method.uses_unlabeled]
@@ -398,7 +403,7 @@ def _reason(found: Findings) -> str:
     """Return why, with the numbers."""
     compared, best = found.compared, found.best
     if best is None:
-        return f"No method could be compared with the tuned {BASELINE}."
+        return f"No method could be compared with {found.baseline}."
     if found.recommended != BASELINE:
         return best.judged.reason
     numbers = _numbers(best.judged, found.measure)
@@ -435,12 +440,13 @@ def _next_step(found: Findings, settled: SettledWords | None) -> str:
         return f"{_twin_sentence(best)}{FIT}"
     if best.judged.answer != CANNOT_TELL or not found.n_unlabeled:
         return ""
+    baseline = found.baseline.partition(" (")[0]  # its names were said
     if settled is not None:
-        cautious = f"Until then, the tuned {BASELINE} is the cautious choice."
+        cautious = f"Until then, {baseline} is the cautious choice."
         return f"{settled.request} {settled.how} {cautious}" if settled.request else ""
     can_wait = best.judged.n_labels_to_settle is not None
     when = "Until then" if can_wait else "Meanwhile"
-    return f"{best.judged.next_step} {when}, the tuned {BASELINE} is the cautious choice."
+    return f"{best.judged.next_step} {when}, {baseline} is the cautious choice."
 
 
 def _twin_sentence(method: MethodResult) -> str:

@@ -36,18 +36,21 @@ measure. ECML PKDD.
 """
 
 from dataclasses import dataclass
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.judging.objectives import BALANCED, COST, F1, Objective
 
 if TYPE_CHECKING:
     from primum.judging.held_out import HeldOut
 
+# Scores are shown with so many digits.
+LEAST_DIGITS, MOST_DIGITS = 2, 6
 # Scores below this are taken for it: their logarithms would decide alone.
 LEAST_SCORE = 0.005
 # The slope is positive, so that the order of two classes' scores is kept.
@@ -129,6 +132,13 @@ class DecisionRule:
     cost: tuple[tuple[float, ...], ...] | None = None
     tuned: bool = True
 
+    def in_words(self, classes: AnyArray) -> str:
+        """Return which class is predicted where, as part of a sentence."""
+        if self.threshold is None:
+            return "the class of least expected cost is predicted"
+        name = classes.tolist()[self.positive]
+        return f"{name!r} is predicted where its score is at least {shown_score(self.threshold)}"
+
     def codes(self, scores: Floats) -> Index:
         """Return the predicted classes.
 
@@ -147,6 +157,13 @@ class DecisionRule:
             return np.where(above, self.positive, 1 - self.positive)
         expected = self.calibration.probabilities(scores) @ np.array(self.cost)
         return np.asarray(expected.argmin(axis=1))
+
+
+def shown_score(score: float) -> str:
+    """Return a score with two digits at least; near 0 and 1 with two that tell it from these."""
+    margin = min(score, 1 - score)
+    digits = 1 - floor(log10(margin)) if margin > 0 else LEAST_DIGITS
+    return f"{score:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}f}"
 
 
 def tuned_rule(
