@@ -35,8 +35,8 @@ SHIFTS = (RANDOM, LABEL, COVARIATE)
 # Scores of more unlabelled rows add little but time; that they are a sample widens the interval.
 MAX_SCORED = 10_000
 COUNTS = (
-    "How many rows belong to a class is answered by these shares, not by the number of rows that a "
-    "model assigns to it."
+    "These shares estimate how many rows belong to a class. The number of rows that a model "
+    "assigns to it does not: it is biased by the errors of the model."
 )
 
 
