@@ -220,3 +220,16 @@ def test_three_decimals_after_a_comma_are_no_thousands(predict, table):
     few = text.assign(age=["0,950", *["1,250"] * (N_ROWS - 1)])
     read = predict(table.assign(age=[0.95, *[1.25] * (N_ROWS - 1)]))[1]
     pd.testing.assert_frame_equal(predict(few)[1], read)
+
+
+def test_a_few_rows_are_read_as_the_table_that_was_learnt_from(predict, tmp_path, table):
+    """Nothing in a file of three rows tells that 1.800 is above a thousand."""
+    sizes = [f"{int(100 * age):,}".replace(",", ".") for age in table["age"]]
+    shares = [f"{age / 7:.2f}".replace(".", ",") for age in table["age"]]
+    way = [f"{share} km" for share in shares]
+    written = table.assign(age=sizes, share=shares, way=way)
+    save_model(stored_model(written), tmp_path / "m.skops")
+    large = np.flatnonzero(table["age"] >= 10)[:3]
+    few = written.iloc[large].assign(share="5", way="7 km")
+    plain = few.assign(age=100 * table["age"].iloc[large], share=5, way=7)
+    pd.testing.assert_frame_equal(predict(few, sep=";")[1], predict(plain)[1])

@@ -322,8 +322,9 @@ FORMAT_OPTIONS = with_options(
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
-        help='Decimal mark of CSV files; default: ".", or "," if semicolons separate the fields '
-        "and the numbers have commas.",
+        help='Decimal mark of numbers in text; default: ".", or "," if semicolons separate the '
+        "fields and the numbers have commas. Whether 1.234 has decimals or thousands depends on it "
+        "or, if it is not given, on the numbers of other columns.",
     ),
     click.option("--encoding", callback=_encoding, default="utf-8", help="Encoding of CSV files."),
     click.option(

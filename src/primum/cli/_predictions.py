@@ -16,7 +16,13 @@ from primum.cli._options import PREDICTION, SCORE, warn
 from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.models.files import StoredModel, classifier_of
-from primum.tables.cells import USUAL_MISSING, objects_of, read_cells
+from primum.tables.cells import (
+    USUAL_MISSING,
+    objects_of,
+    other_mark,
+    read_cells,
+    readings_of_numbers,
+)
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.files import TableFile
 from primum.tables.problem import summed_columns
@@ -157,7 +163,7 @@ def table_predictions(
     if summed_columns(frame, stored.target, missing):
         what = f"the last row of {table.path} seems to be a total of the others"
         warn(f"{what}: ignore its prediction.")
-    rows = _read(frame, columns, missing, table)
+    rows = _read(frame, columns, missing, table, table_format.decimal or table.decimal)
     for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
         block = slice(start, start + ROWS_PER_BLOCK)
         part = rows.iloc[block]
@@ -167,7 +173,11 @@ def table_predictions(
 
 
 def _read(
-    frame: pd.DataFrame, columns: dict[str, list[str]], missing: Sequence[str], table: TableFile
+    frame: pd.DataFrame,
+    columns: dict[str, list[str]],
+    missing: Sequence[str],
+    table: TableFile,
+    decimal: str | None,
 ) -> pd.DataFrame:
     """Return the columns that the pipeline needs; raise an error if one is of another kind."""
     cells = {}
@@ -178,7 +188,7 @@ def _read(
         if kind == "vector":
             cells[name] = _vectors(frame[name], int(reading), missing, table)
             continue
-        cells[name] = _as_kind(frame[name], kind, reading, missing)
+        cells[name] = _as_kind(frame[name], kind, reading, missing, decimal)
         _check_kind(frame[name], cells[name], kind, missing, f"column {name!r} of {table.path}")
     return pd.DataFrame(cells, index=frame.index)
 
@@ -200,16 +210,22 @@ def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: Tabl
     return cells
 
 
-def _as_kind(values: pd.Series, kind: str, reading: str, missing: Sequence[str]) -> Any:
+def _as_kind(
+    values: pd.Series, kind: str, reading: str, missing: Sequence[str], decimal: str | None
+) -> Any:
     """Return cells as numbers, days, hours or booleans, by the notation that most cells have.
 
-    It may differ from the notation of the table that the model was fitted to.
+    It may differ from the notation of the table that the model was fitted to. What is as good by
+    both decimal marks is read by that of this table or, if it shows none, of that one.
     """
     if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # a number is neither
+    if kind == "number" and decimal and decimal != reading[:1]:
+        reading = other_mark(reading)
     best = read_cells(values, kind, reading, missing)
     unread = (1 - MAIN_SHARE) * len(values) if kind == "date" else 0
-    for other in {"number": (".", ","), "date": LAYOUTS}.get(kind, ()):
+    numbers = readings_of_numbers(reading) if kind == "number" else ()
+    for other in LAYOUTS if kind == "date" else numbers:
         if np.isnan(best).sum() <= unread:
             break
         cells = read_cells(values, kind, other, missing)

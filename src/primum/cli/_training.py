@@ -132,7 +132,10 @@ class TrainingTables:
             frame[self.target] = read_labels(frame[self.target], self.target, missing)
         rows = pd.concat(parts, ignore_index=True) if self.unlabeled else frame
         roles = self.target, self.id_column, None
-        problem = table_problem(rows, *roles, exclude, missing, chosen=self.chosen)
+        decimal = self.table_format.decimal or table.decimal
+        problem = table_problem(
+            *(rows, *roles, exclude, missing), chosen=self.chosen, decimal=decimal
+        )
         if problem.kind.is_numeric:
             raise ValueError(
                 f"Column {self.target!r} of {self.data} is a numeric target, and primum fit fits "

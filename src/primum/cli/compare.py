@@ -310,7 +310,11 @@ def compare(
         table.require([*as_text, *settings["exclude"]], frame.columns)
         whole, total = without_total(frame, target, missing)
         kind = settings["target_kind"] or AUTO
-        frame, sample = sampled(whole, target, missing, max_rows, settings["random_state"], kind)
+        settings["decimal"] = table_format.decimal or table.decimal
+        frame, sample = sampled(
+            *(whole, target, missing, max_rows, settings["random_state"]),
+            *(kind, settings["decimal"]),
+        )
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
         for note in filter(None, (total, sample)):  # before the run, which may take long

@@ -284,7 +284,9 @@ def read_problem(
         )
     if target is None:
         if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
-            raise ValueError("id, group, exclude and missing are for a table: pass target too.")
+            raise ValueError(
+                "id, group, exclude, missing and decimal are for a table: pass target too."
+            )
         if isinstance(chosen, str):
             raise ValueError(
                 f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
@@ -299,9 +301,12 @@ def read_problem(
     if chosen is not None and not isinstance(chosen, str):
         rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
         chosen = chosen_mask(rows, count_rows(frame))
-    id, group, exclude, missing = columns
+    id, group, exclude, missing, decimal = columns
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     return table_problem(
-        *(frame, target, id, group, exclude, missing, independent_rows, chosen), target_kind
+        *(frame, target, id, group, exclude, missing, independent_rows, chosen),
+        *(target_kind, decimal),
     )
 
 

@@ -73,7 +73,7 @@ def _is_given_as_rows(result: "Comparison") -> bool:
 def _roles(problem: "TableProblem | None") -> Iterator[str]:
     """Yield what was said of the columns of a table."""
     for name, value in problem.arguments.items() if problem is not None else ():
-        if value:
+        if value and (name, value) != ("decimal", "."):  # which is assumed anyway
             yield f"{name}={value!r}"
 
 

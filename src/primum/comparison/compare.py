@@ -495,6 +495,7 @@ def compare(
     group: str | None = None,
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
+    decimal: str | None = None,
     target_kind: str = AUTO,
     bounds: Any = None,
     methods: str | Sequence[Any] = "default",
@@ -552,6 +553,9 @@ def compare(
         Further columns that are not features.
     missing : sequence of str, default=()
         Markers of missing cells and of unknown labels in a table, in addition to empty cells.
+    decimal : {".", ","}, default=None
+        The decimal mark of numbers that are written as text in a table; the other one separates
+        thousands. None finds out; it matters for numbers such as 1.234.
     target_kind : {"auto", "classes", "numbers"}, default="auto"
         What is predicted. "auto" recognises numbers, such as prices, by their fractions, or by
         being many, mostly different and far apart; the result says so. A few different numbers
@@ -720,7 +724,7 @@ def compare(
     arguments.check_independence(independent_rows, group, groups)
     problem = arguments.read_problem(
         *(X, y, X_unlabeled, groups, target, independent_rows, chosen, target_kind),
-        *(id, group, exclude, missing),
+        *(id, group, exclude, missing, decimal),
     )
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups

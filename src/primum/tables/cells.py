@@ -26,6 +26,14 @@ THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?",
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 # What may stand beside a number: signs of percent and of currencies.
 AROUND_NUMBERS = " %€$£"
+# Letters or signs of a unit; before a number, only currencies: "Shop 12" is a name.
+UNIT = r"(?:[^\W\d_]|[°%€$£¥])(?:[^\W\d_]|[°%€$£¥/.]){0,7}"
+CURRENCY = (
+    "[€$£¥]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|BRL|MXN|ZAR|KRW"
+)
+# Without leading zeros: 007 is a name.
+AMOUNT = r"[+-]?(?!0\d)(?:\d[\d.,' ]*\d|\d)"
+WITH_UNIT = re.compile(rf"({AMOUNT}) ?({UNIT})"), re.compile(rf"({CURRENCY}) ?({AMOUNT})")
 NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
 LARGEST = 1e150  # squares of larger numbers are not finite
 # Markers of missing cells among numbers and dates, in lower case; among names they are names.
@@ -122,7 +130,7 @@ def read_cells(
     kind : {"number", "date", "time", "boolean", "category", "text"}
         What they are.
     reading : str
-        The decimal mark of numbers, or the layout of dates, written as text.
+        The decimal mark of numbers, with their unit: ", km"; or the layout of dates.
     missing : sequence of str
         Markers of missing cells.
 
@@ -136,15 +144,16 @@ def read_cells(
     return {"time": hours_of, "boolean": booleans_of}.get(kind, names_of)(values, missing)
 
 
-def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] = ()) -> Floats:
+def numbers_of(values: "pd.Series", reading: str = ".", missing: Sequence[str] = ()) -> Floats:
     """Return cells as numbers; NaN where missing, not a number, infinite or too large.
 
     Parameters
     ----------
     values : Series
         The cells.
-    decimal : {".", ","}
-        The decimal mark of numbers written as text; the other one separates thousands.
+    reading : str
+        The decimal mark of numbers written as text; the other one separates thousands. If their
+        unit follows, as in ", km", cells without it are not numbers.
     missing : sequence of str
         Markers of missing cells.
 
@@ -163,26 +172,62 @@ def numbers_of(values: "pd.Series", decimal: str = ".", missing: Sequence[str] =
         markers = [float(text) for text in missing if NUMBER.fullmatch(text)]
         numbers = np.where(np.isin(numbers, markers), np.nan, numbers)
     else:
-        numbers = _each(objects_of(values, missing), lambda cell: number_of(cell, decimal))
+        numbers = _each(objects_of(values, missing), lambda cell: number_of(cell, reading))
     return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
 
 
-def number_of(cell: Any, decimal: str) -> float:
+def number_of(cell: Any, reading: str) -> float:
     """Return a cell as a number; NaN if it is not one."""
     if isinstance(cell, str):
-        return _number_in(cell, decimal)
+        return _number_in(cell, reading)
     if isinstance(cell, bool | np.bool_ | int | float | np.number | Decimal):
         return float(cell)
     return np.nan
 
 
-def _number_in(text: str, decimal: str) -> float:
-    text = text.translate(NARROW_SPACES).strip(AROUND_NUMBERS)
-    if decimal == ",":  # from here on, the decimal mark is a point
+def _number_in(text: str, reading: str) -> float:
+    mark, _, unit = reading.partition(" ")
+    text, own = split_unit(text) if unit else (text.translate(NARROW_SPACES), "")
+    if same_unit(own) != unit:
+        return np.nan
+    text = text.strip(AROUND_NUMBERS)
+    if mark == ",":  # from here on, the decimal mark is a point
         text = text.translate(str.maketrans(",.", ".,"))
     if GROUPED.fullmatch(text):
         text = re.sub("[,' ]", "", text)
     return float(text) if NUMBER.fullmatch(text) else np.nan
+
+
+def split_unit(text: str) -> tuple[str, str]:
+    """Return a number, as it is written, and its unit, empty if there is none.
+
+    Examples
+    --------
+    >>> from primum.tables.cells import split_unit
+    >>> split_unit("15,9 km"), split_unit("EUR 300"), split_unit("Shop 12")
+    (('15,9', 'km'), ('300', 'EUR'), ('Shop 12', ''))
+    """
+    text = text.translate(NARROW_SPACES).strip()
+    after, before = (pattern.fullmatch(text) for pattern in WITH_UNIT)
+    if after is not None:
+        return after[1], after[2]
+    return (text, "") if before is None else (before[2], before[1])
+
+
+def same_unit(unit: str) -> str:
+    """Return a unit as it is compared: that of "3 days" and "2 days." is "day"."""
+    unit = unit.rstrip(".")
+    return unit.removesuffix("s") if len(unit) > 3 else unit
+
+
+def other_mark(reading: str) -> str:
+    """Return the reading of numbers with the other decimal mark, in the same unit."""
+    return f"{'.' if reading.startswith(',') else ','}{reading[1:]}"
+
+
+def readings_of_numbers(reading: str) -> list[str]:
+    """Return how numbers may be written elsewhere: with the other decimal mark, without a unit."""
+    return list(dict.fromkeys([reading, other_mark(reading), reading[:1], other_mark(reading)[:1]]))
 
 
 def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ()) -> Floats:

@@ -33,6 +33,15 @@ from primum.tables.cells import (
     usual_type,
 )
 from primum.tables.labels import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
+from primum.tables.notation import (
+    MOSTLY,
+    common_unit,
+    decimal_mark_of,
+    different_units,
+    doubtful_mark,
+    marks_by_preference,
+    repeated_text,
+)
 from primum.tables.text import LEAST_WORDS, Vocabulary, find_vocabulary, words_per_cell
 from primum.tables.vectors import are_alike, named_blocks, vector_lengths, vectors_of
 
@@ -98,6 +107,7 @@ NUMBERS = "It seems to number the rows."
 IS_TARGET = "It contains the labels."
 # Cells of these types are several values.
 SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
+MOSTLY_NUMBERS = "Most of its cells are numbers: pass"
 NOTHING_LEARNT = "Nothing is learnt from its cells of type"
 VARIED, MIXED = "Its vectors have different lengths", "Only some of its cells are vectors"
 LAYOUTS = (
@@ -134,8 +144,8 @@ class Column:
     missing : float
         Share of its cells that are missing.
     reading : str
-        The decimal mark of numbers, or the layout of dates, written as text; of vectors, their
-        length.
+        The decimal mark of numbers, with their unit, or the layout of dates, written as text; of
+        vectors, their length.
     block : str
         The columns with which it is scaled together: "emb_0 to emb_767"; empty if there are none.
     vocabulary : Vocabulary or None
@@ -173,6 +183,7 @@ def describe_columns(
     chosen: str | None = None,
     exclude: Sequence[str] = (),
     missing: Sequence[str] = (),
+    decimal: str | None = None,
 ) -> list[Column]:
     """Return what every column contains and what will be done to it.
 
@@ -188,6 +199,8 @@ def describe_columns(
         Further columns that are not features.
     missing : sequence of str
         Markers of missing cells, in addition to empty ones.
+    decimal : {".", ","} or None
+        The decimal mark of numbers written as text; None finds out.
 
     Returns
     -------
@@ -200,11 +213,16 @@ def describe_columns(
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}
     roles |= {target: IS_TARGET}
     ids = None if id is None else names_of(frame[id], missing)
+    found = decimal or decimal_mark_of(frame, missing)
+    kinds = [_kind(frame[name], name, missing, found) for name in frame.columns]
+    if decimal is not None:  # numbers that a file was read into were written so, and may be again
+        read = set(frame.select_dtypes("number").columns)
+        kinds = [replace(c, reading=decimal) if c.name in read else c for c in kinds]
     columns = [
-        _set_aside(_kind(frame[name], name, missing), roles[name])
-        if name in roles
-        else _feature(frame[name], name, ids, missing)
-        for name in frame.columns
+        _set_aside(column, roles[column.name])
+        if column.name in roles
+        else _feature(column, frame[column.name], ids, missing)
+        for column in kinds
     ]
     return _with_blocks(columns, frame, missing)
 
@@ -239,9 +257,8 @@ def _set_aside(column: Column, note: str) -> Column:
     return replace(column, used=False, action="Set aside.", note=note)
 
 
-def _feature(values: "pd.Series", name: str, ids: Any, missing: Sequence[str]) -> Column:
+def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[str]) -> Column:
     """Return a column that is a feature, unless it cannot be one."""
-    column = _kind(values, name, missing)
     if column.kind == "vector":
         return _vector_feature(column, values, missing)
     cells = read_cells(values, column.kind, column.reading, missing)
@@ -249,7 +266,8 @@ def _feature(values: "pd.Series", name: str, ids: Any, missing: Sequence[str]) -
     column = replace(column, missing=(len(cells) - len(given)) / max(len(cells), 1))
     is_id = ids is not None and np.array_equal(names_of(values, missing), ids)
     if reason := _useless(column, given, is_id):
-        return _set_aside(column, reason)
+        hint = column.note if column.note.startswith(MOSTLY_NUMBERS) else ""
+        return _set_aside(column, f"{reason} {hint}".strip())
     if column.kind == "text":
         vocabulary = find_vocabulary(given.tolist())
         if vocabulary is None:
@@ -274,7 +292,7 @@ def _given(cells: AnyArray) -> AnyArray:
     return cells[~np.isnan(cells)]
 
 
-def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
+def _kind(values: "pd.Series", name: str, missing: Sequence[str], decimal: str) -> Column:
     """Return a column with its kind, and a note on cells of another kind."""
     import pandas as pd
 
@@ -289,7 +307,7 @@ def _kind(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
         return _numeric(Column(name, "number", reading="."), values, missing)
     if isinstance(dtype, pd.CategoricalDtype):
         return Column(name, "category")
-    return _kind_of_objects(values, name, missing)
+    return _kind_of_objects(values, name, missing, decimal)
 
 
 def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
@@ -300,7 +318,9 @@ def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Col
     return replace(column, note=_odd_cells(lost - markers, "infinite or too large"))
 
 
-def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> Column:
+def _kind_of_objects(
+    values: "pd.Series", name: str, missing: Sequence[str], decimal: str
+) -> Column:
     """Return the kind of a column that is not of one type: text, or a mixture."""
     import pandas as pd
 
@@ -315,13 +335,48 @@ def _kind_of_objects(values: "pd.Series", name: str, missing: Sequence[str]) -> 
         return Column(name, "boolean")
     usual = np.array([str(cell).lower() in USUAL_MISSING for cell in given], dtype=bool)
     rest = pd.Series(given[~usual], dtype=object)
-    for kind, reading, is_readable in _attempts(rest):
-        if len(rest) and np.mean(is_readable) >= MAIN_SHARE:
-            note = _other_cells(kind, [*rest[~is_readable], *given[usual]], reading, rest)
-            return Column(name, kind, note=note, reading=reading)
+    for kind, reading, is_readable in _attempts(rest, decimal):
+        strange = rest[~is_readable]
+        if len(rest) and (
+            np.mean(is_readable) >= MAIN_SHARE or _has_one_text(rest, kind, reading, strange)
+        ):
+            notes = _notes_on_numbers(rest, reading, decimal) if kind == "number" else []
+            notes.append(_other_cells(kind, [*strange, *given[usual]], reading, rest))
+            return Column(name, kind, note=" ".join(filter(None, notes)), reading=reading)
     mixed = len({type(cell) is str for cell in given}) > 1
-    note = "It mixes numbers and text, and is treated as text." if mixed else ""
+    note = _mostly_numbers(rest, decimal) or different_units(rest)
+    if mixed and not note:
+        note = "It mixes numbers and text, and is treated as text."
     return Column(name, "text" if _is_text(given) else "category", note=note)
+
+
+def _has_one_text(rest: "pd.Series", kind: str, reading: str, strange: "pd.Series") -> bool:
+    """Return whether a column has many different numbers and, where it has none, the same text."""
+    if kind != "number" or not 1 < len(strange) <= (1 - MOSTLY) * len(rest):
+        return False
+    return bool(repeated_text(strange)) and _has_many_numbers(rest, reading)
+
+
+def _has_many_numbers(rest: "pd.Series", reading: str) -> bool:
+    return len(np.unique(_given(numbers_of(rest, reading)))) > MAX_LEVELS
+
+
+def _notes_on_numbers(rest: "pd.Series", reading: str, decimal: str) -> list[str]:
+    """Return notes on the unit of numbers, and on points that may separate thousands."""
+    unit = reading[2:]
+    return [
+        f"Read as numbers; unit {unit}." if unit else "",
+        "" if decimal else doubtful_mark(rest, reading),
+    ]
+
+
+def _mostly_numbers(rest: "pd.Series", decimal: str) -> str:
+    """Return a note on text that repeats among many different numbers."""
+    _, reading, is_readable = next(_attempts(rest, decimal))
+    if not len(rest) or np.mean(is_readable) < MOSTLY or not _has_many_numbers(rest, reading):
+        return ""
+    text, count = Counter(map(str, rest[~is_readable])).most_common(1)[0]
+    return f"{MOSTLY_NUMBERS} --missing {text[:30]!r} if that marks missing ones." * (count > 1)
 
 
 def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
@@ -335,9 +390,12 @@ def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
     return Column(name, "vector", note=note, reading=str(length))
 
 
-def _attempts(rest: "pd.Series") -> Iterator[tuple[str, str, AnyArray]]:
+def _attempts(rest: "pd.Series", decimal: str) -> Iterator[tuple[str, str, AnyArray]]:
     """Yield (kind, reading, which cells can be read so), the best reading of every kind."""
-    yield _best_reading(rest, "number", ".,")
+    marks = marks_by_preference(decimal)
+    yield _best_reading(rest, "number", marks)
+    if unit := common_unit(rest):
+        yield _best_reading(rest, "number", [f"{mark} {unit}" for mark in marks])
     sample = rest.iloc[:50]
     if not np.isnan(hours_of(sample)).all():
         yield "time", "", ~np.isnan(hours_of(rest))
@@ -362,7 +420,8 @@ def _other_cells(kind: str, strange: list[Any], reading: str, rest: "pd.Series")
     if strange:
         one = len(strange) == 1
         what = f"not a {kind}" if one else f"not {kind}s"
-        example = f"{'' if one else 'such as '}{str(strange[0])[:30]!r}"
+        all_same = one or len(set(map(str, strange))) == 1
+        example = f"{'' if all_same else 'such as '}{str(strange[0])[:30]!r}"
         notes.append(_odd_cells(len(strange), f"{what} ({example})"))
     if reading in ("%d/%m/%Y", "%d/%m/%y"):
         other = days_of(rest, reading.replace("%d/%m", "%m/%d"))

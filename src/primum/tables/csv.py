@@ -26,6 +26,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.tables.cells import NUMBER, THOUSANDS
 from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
+from primum.tables.notation import mark_shown, sampled_cells
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
@@ -36,6 +37,8 @@ FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 TRUTH = {"true": 1.0, "false": 0.0}
 # Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
+# Numbers that may have three decimals or separate thousands.
+DOUBTFUL = r"^[+-]?[1-9]\d{0,2}([.]\d{3})+$|^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 
 Record = tuple[int, list[str]]  # the line where it begins, and its fields
 
@@ -199,7 +202,7 @@ class CsvTable(TableFile):
     is_text: ClassVar[bool] = True
 
     def __init__(self, path: Path, table_format: TableFormat) -> None:
-        self.path, self.file = path, CsvFile(path, table_format)
+        self.path, self.file, self.decimal = path, CsvFile(path, table_format), table_format.decimal
         self.missing = ("", *table_format.missing)
         self.columns = column_names(path, self.file.header)
         named = zip(self.columns, self.file.header, strict=True)
@@ -228,11 +231,16 @@ class CsvTable(TableFile):
 
     def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         parts = [part.as_written for part in self.parts([], self.columns)]
-        cells = {}
+        cells, samples = {}, []
         for name in self.columns:
             text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
+            some = sampled_cells(text).to_pylist()
+            samples.append([cell for cell in some if cell not in self.missing])
             as_written = name in as_text
             cells[name] = text.to_numpy(zero_copy_only=False) if as_written else self._typed(text)
+        # Semicolons separate fields where commas are decimal marks.
+        if_both = "," if self.file.separator == ";" else ""
+        self.decimal = self.decimal or mark_shown(samples, if_both) or None
         return pd.DataFrame(cells)
 
     def _typed(self, text: Any) -> AnyArray:
@@ -240,11 +248,13 @@ class CsvTable(TableFile):
 
         Columns of one file can differ in their decimal marks, for example if one of them holds
         version numbers. Where commas separate fields, a comma inside a field is more likely to
-        separate thousands.
+        separate thousands. Numbers that may have three decimals or separate thousands stay text,
+        which is read by what the other columns show.
         """
         absent = pc.is_in(text, value_set=pa.array(self.missing, pa.string()))
         given = ~absent.to_numpy(zero_copy_only=False)
-        if not pc.any(pc.match_substring_regex(text, NAMES)).as_py():
+        named = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
+        if not named and not _is_doubtful(text.filter(pc.invert(absent))):
             mark = self.file.decimal
             for other in mark if self.file.separator == "," else dict.fromkeys((mark, ".", ",")):
                 numbers = to_numbers(text, other, self.missing)
@@ -382,6 +392,12 @@ def _decimal(lines: list[str], separator: str) -> str:
     with_mark = [cell for cell in cells if NUMBER.fullmatch(cell.replace(",", "."))]
     commas, points = (any(mark in cell for cell in with_mark) for mark in ",.")
     return "," if commas and not points else "."
+
+
+def _is_doubtful(text: Any) -> bool:
+    """Return whether all marks in the cells of a column may separate thousands."""
+    marked = text.filter(pc.match_substring_regex(text, "[.,]"))
+    return len(marked) > 0 and bool(pc.all(pc.match_substring_regex(marked, DOUBTFUL)).as_py())
 
 
 def to_numbers(text: Any, decimal: str, missing: Sequence[str]) -> Floats:

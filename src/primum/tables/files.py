@@ -94,9 +94,12 @@ class TableFile(ABC):
         DataFrame stored as Parquet.
     is_text : bool
         Whether its cells are text, whatever they contain.
+    decimal : str or None
+        The decimal mark that was given or, once ``frame`` was read, that its text shows.
     """
 
     is_text: ClassVar[bool] = False
+    decimal: str | None = None
     path: Path
     columns: list[str]
     row_identifiers: list[str]

@@ -7,8 +7,8 @@ Neither column is a feature.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from primum.tables.cells import (
     objects_of,
     plain_text,
 )
+from primum.tables.notation import common_unit, doubtful_mark, marks_by_preference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +107,7 @@ def refuse_measurements(labels: Sequence[Any], where: str) -> None:
     refuse_numeric_target(numbers, f"{where[0].upper()}{where[1:]}", WITH_A_LETTER)
 
 
-def _numbers(known: Sequence[Any]) -> Floats:
+def _numbers(known: Sequence[Any], decimal: str | None = None) -> Floats:
     """Return labels as numbers; none if one is a name, as 007 is.
 
     A few texts such as "5 %" are names too, but many are amounts.
@@ -115,11 +116,8 @@ def _numbers(known: Sequence[Any]) -> Floats:
     plain = all(map(NUMBER.fullmatch, texts))
     if any(re.match(r"0\d", text) for text in texts) or not (plain or len(texts) > MAX_CODES):
         return np.empty(0)
-    for mark in ".,":
-        numbers = np.array([number_of(label, mark) for label in known])
-        if not np.isnan(numbers).any():
-            return numbers
-    return np.empty(0)
+    numbers = _best_numbers(known, decimal)
+    return np.empty(0) if np.isnan(numbers).any() else numbers
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:
@@ -221,7 +219,11 @@ def read_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> Any
 
 
 def read_target(
-    values: "pd.Series", target: str, missing: Sequence[str], target_kind: str = AUTO
+    values: "pd.Series",
+    target: str,
+    missing: Sequence[str],
+    target_kind: str = AUTO,
+    decimal: str | None = None,
 ) -> TableLabels:
     """Return the classes or numbers in a column of a table in memory.
 
@@ -235,6 +237,8 @@ def read_target(
         Markers of unknown labels, in addition to empty cells.
     target_kind : {"auto", "classes", "numbers"}
         What it contains; "auto" finds out.
+    decimal : {".", ","} or None
+        The decimal mark of the table; None if nothing shows it.
 
     Returns
     -------
@@ -250,10 +254,11 @@ def read_target(
     labels = typed_labels(cells, where, missing, from_text=from_text)
     known = [label for label in labels if label is not None]
     told = TargetKind(target_kind, told=True)
-    kind = _kind(known, where) if target_kind == AUTO else told
+    kind = _kind(known, where, decimal) if target_kind == AUTO else told
     if kind.is_numeric:
         _check_any(known, len(labels), where)
-        return TableLabels(_as_numbers(cells, labels, missing, where), kind)
+        kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(known, decimal)])))
+        return TableLabels(_as_numbers(cells, labels, missing, where, decimal), kind)
     # Of many whole numbers, which may be measurements, there is something to say.
     either = f"pass {SAY_NUMBERS} if they are numbers to predict, or " if kind.how else ""
     _check_markers(labels, where, f"{either}add {{}} to missing")
@@ -263,12 +268,23 @@ def read_target(
     return TableLabels(object_array(labels), kind)
 
 
-def _kind(known: Sequence[Any], where: str) -> TargetKind:
+def _notes(known: Sequence[Any], decimal: str | None) -> Iterator[str]:
+    """Yield what is said of numbers that are written as text: their unit, doubtful points."""
+    import pandas as pd
+
+    reading = _best_reading(known, decimal)
+    if unit := reading[2:]:
+        yield f"Their unit is {unit}."
+    if not decimal:
+        yield doubtful_mark(pd.Series(known, dtype=object), reading)
+
+
+def _kind(known: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
     """Return what labels are; raise an error for a few texts among many numbers."""
-    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(known)
+    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(known, decimal)
     if len(numbers) or not known:
         return kind_of_numbers(numbers, beginning) if known else TargetKind(CLASSES)
-    read = _best_numbers(known)
+    read = _best_numbers(known, decimal)
     strange, rest = np.flatnonzero(np.isnan(read)), read[~np.isnan(read)]
     values, counts = np.unique(rest, return_counts=True)
     mostly = 0 < len(strange) <= (1 - NUMBERS_SHARE) * len(known) and len(values) > MAX_CODES
@@ -281,19 +297,31 @@ def _kind(known: Sequence[Any], where: str) -> TargetKind:
     return TargetKind(CLASSES)
 
 
-def _best_numbers(known: Sequence[Any]) -> Floats:
-    """Return labels as numbers, by the decimal mark that most can be read with; NaN for others."""
-    both = [np.array([number_of(label, mark) for label in known]) for mark in ".,"]
-    return min(both, key=lambda numbers: int(np.isnan(numbers).sum()))
+def _best_numbers(known: Sequence[Any], decimal: str | None) -> Floats:
+    """Return labels as numbers, by the reading of the most; NaN for others."""
+    reading = _best_reading(known, decimal)
+    return np.array([number_of(label, reading) for label in known])
+
+
+def _best_reading(known: Sequence[Any], decimal: str | None) -> str:
+    """Return the decimal mark and the unit by which the most labels are numbers."""
+    marks, unit = marks_by_preference(decimal), common_unit(known)
+    readings = [*marks, *(f"{mark} {unit}" for mark in marks if unit)]
+    n_unread = {how: sum(math.isnan(number_of(cell, how)) for cell in known) for how in readings}
+    return min(n_unread, key=lambda how: n_unread[how])
 
 
 def _as_numbers(
-    cells: Sequence[Any], labels: Sequence[Any], missing: Sequence[str], where: str
+    cells: Sequence[Any],
+    labels: Sequence[Any],
+    missing: Sequence[str],
+    where: str,
+    decimal: str | None,
 ) -> AnyArray:
     """Return the labels as numbers; raise an error for what is not a finite one."""
     given = [None if _is_missing(cell, missing) else cell for cell in cells]
     rows = [row for row, cell in enumerate(given) if cell is not None]
-    numbers = _best_numbers([given[row] for row in rows])
+    numbers = _best_numbers([given[row] for row in rows], decimal)
     for row, number in zip(rows, numbers, strict=True):
         if not math.isfinite(number):
             what = "infinite" if isinstance(given[row], float) else "not a number"

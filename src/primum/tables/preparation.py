@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from primum._typing import AnyArray
-from primum.tables.cells import as_pandas, numbers_of, read_cells
+from primum.tables.cells import as_pandas, numbers_of, read_cells, readings_of_numbers
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
 from primum.tables.text import TermWeights, TextFeatures
 from primum.tables.vectors import ScaledTogether, as_matrix, vectors_of
@@ -35,7 +35,8 @@ class ReadCells(TransformerMixin, BaseEstimator):
     kind : {"number", "date", "time", "boolean", "category", "vector"}
         What the columns contain.
     reading : str, default=""
-        The decimal mark of numbers, or the layout of dates, written as text; the length of vectors.
+        The decimal mark of numbers, with their unit, or the layout of dates, written as text; the
+        length of vectors.
     missing : sequence of str, default=()
         Markers of missing cells, in addition to empty ones.
     indicator : bool, default=False
@@ -115,15 +116,15 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return cells
 
     def _numbers(self, values: Any) -> AnyArray:
-        """Return numbers, read with the other decimal mark where that reads more cells.
+        """Return numbers, read with the other decimal mark or no unit where that reads more cells.
 
         A table to predict may have been written on another computer than that to learn from.
         """
-        own = numbers_of(values, self.reading, self.missing)
         if hasattr(values.dtype, "kind") and values.dtype.kind in "biuf":
-            return own
-        other = numbers_of(values, "." if self.reading == "," else ",", self.missing)
-        return other if np.isnan(other).sum() < np.isnan(own).sum() else own
+            return numbers_of(values, self.reading, self.missing)
+        readings = readings_of_numbers(self.reading)
+        found = (numbers_of(values, reading, self.missing) for reading in readings)
+        return min(found, key=lambda numbers: int(np.isnan(numbers).sum()))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns; of dates, times and missing cells, with a remark.

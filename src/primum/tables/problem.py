@@ -30,6 +30,7 @@ from primum.tables.cells import (
 )
 from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target
+from primum.tables.notation import decimal_mark_of
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 from primum.tables.text import count_terms
@@ -121,7 +122,7 @@ class TableProblem:
     target : str
         Name of the column with the labels.
     arguments : dict
-        The id, group, chosen, exclude, missing and independent_rows that were given.
+        The id, group, chosen, exclude, missing, decimal and independent_rows that were given.
     alerts : list of Alert
         What is suspicious about the table.
     frame : DataFrame
@@ -156,6 +157,7 @@ def table_problem(
     independent_rows: bool = False,
     chosen: str | Mask | None = None,
     target_kind: str = AUTO,
+    decimal: str | None = None,
 ) -> TableProblem:
     """Return the problem of predicting a column of a table from the others.
 
@@ -180,6 +182,8 @@ def table_problem(
         the column ``primum_chosen``, if there is one.
     target_kind : {"auto", "classes", "numbers"}
         What the labels are; "auto" finds out.
+    decimal : {".", ","} or None
+        The decimal mark of numbers written as text; None finds out.
 
     Returns
     -------
@@ -205,11 +209,19 @@ def table_problem(
     frame, total = without_total(frame, target, missing)
     marks = chosen_column(list(frame.columns), named)
     columns = describe_columns(
-        *(frame,), target=target, id=id, group=group, chosen=marks, exclude=exclude, missing=missing
+        frame,
+        target=target,
+        id=id,
+        group=group,
+        chosen=marks,
+        exclude=exclude,
+        missing=missing,
+        decimal=decimal,
     )
     if target_kind != CLASSES:
         _refuse_dates(next(c for c in columns if c.name == target), frame[target], missing)
-    found = read_target(frame[target], target, missing, target_kind)
+    mark = decimal or decimal_mark_of(frame, missing)
+    found = read_target(frame[target], target, missing, target_kind, mark)
     labels = found.labels
     mask = None if marks is None else marked_rows(frame[marks], missing)
     if isinstance(chosen, np.ndarray):
@@ -230,6 +242,7 @@ def table_problem(
             "chosen": named,
             "exclude": exclude,
             "missing": list(missing),
+            "decimal": decimal,
             "independent_rows": independent_rows,
         },
         alerts=[
@@ -378,6 +391,7 @@ def sampled(
     max_rows: int,
     seed: int,
     target_kind: str = AUTO,
+    decimal: str | None = None,
 ) -> tuple["pd.DataFrame", str]:
     """Return at most about ``max_rows`` rows, in their order, and a sentence on what was left out.
 
@@ -386,7 +400,7 @@ def sampled(
     """
     if len(frame) <= max_rows or target not in frame.columns:
         return frame, ""
-    found = read_target(frame[target], target, missing, target_kind)
+    found = read_target(frame[target], target, missing, target_kind, decimal)
     labels = found.labels
     if found.kind.is_numeric:  # as if all rows were of one class
         labels = object_array(None if label is None else NUMBERS for label in labels)
