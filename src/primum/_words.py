@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 SHOWN = 12
@@ -31,3 +32,20 @@ def wrapped(text: str, indent: str = "") -> str:
 def key_of(name: str) -> str:
     """Return the name of a method as it is typed: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def find_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the one of some names that is meant, exactly or as it is typed; None if there is none.
+
+    ``safe-stack`` is "safe stack", unless another has that name.
+    """
+    keys = [key_of(other) for other in names]
+    if name in names or keys.count(key_of(name)) != 1:
+        return name if name in names else None
+    return names[keys.index(key_of(name))]
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return which of some names may be meant, in brackets; nothing if none is like it."""
+    close = get_close_matches(name, names, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

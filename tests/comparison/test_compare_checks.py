@@ -75,6 +75,7 @@ def test_text_in_an_array():
     ("wrong", "message"),
     [
         ({"scoring": "acuracy"}, "'acuracy' is not a scorer of scikit-learn: did you mean 'accura"),
+        ({"baseline": "logistik"}, r"baseline='logistik' is not .* \(did you mean 'logistic'\?\)"),
         ({"scoring": "r2"}, "scoring='r2' is for numeric targets"),
         ({"cv": GroupKFold(3)}, r"cv=GroupKFold\(.*keeps groups together: pass the group of each"),
     ],
@@ -82,6 +83,13 @@ def test_text_in_an_array():
 def test_arguments(wrong, message):
     with pytest.raises(ValueError, match=message):
         primum.compare(*partly(), **OPTIONS, **wrong)
+
+
+def test_names_may_be_spelled_as_on_the_command_line():
+    options = {**OPTIONS, "n_repeats": 1, "methods": [("mine", LogisticRegression(), False)]}
+    result = primum.compare(*partly(), **options, baseline="hist-gradient-boosting")
+    assert [entry.name for entry in result.plan.baselines] == ["hist_gradient_boosting"]
+    assert "the baseline (hist_gradient_boosting)" in result.verdict
 
 
 def test_splits_in_which_a_scoring_is_undefined():

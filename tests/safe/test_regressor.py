@@ -306,3 +306,11 @@ def test_own_verdict_has_the_held_out_predictions():
     assert reg.report_["rmse"][-3] == pytest.approx(loss)
     observed = reg.report_["rmse"][-3] - reg.report_["rmse"][-1]
     assert own.baseline.difference.mean == pytest.approx(observed)
+
+
+def test_many_targets_of_minus_one_are_probably_unknown():
+    X, y, truth = partly()
+    marked = np.where(np.isnan(y), -1, np.abs(truth).astype(int) + 1)
+    with pytest.warns(UserWarning, match="60 of the 90 numbers in y are -1, .* write NaN instead"):
+        reg = quick(candidates=["ridge"]).fit(X, marked)
+    assert " units of y (90% interval" in reg.verdict_.text

@@ -293,6 +293,7 @@ def test_constant_scores_do_no_harm():
         ({"candidates": ["forrest"]}, "There is no candidate called 'forrest': choose from ridge"),
         ({"candidates": "all"}, "candidates must be 'default' or a list"),
         ({"candidates": [("mine",)]}, "Every item of candidates must be a name"),
+        ({"scoring": "rmse"}, "scoring='rmse' is for numeric targets: choose one for classes"),
         ({"scoring": "acuracy"}, "'acuracy' is not a scorer of scikit-learn: did you mean 'accura"),
         ({"scoring": "r2"}, "scoring='r2' is for numeric targets: choose one for classes"),
         ({"cv": GroupKFold(2)}, "keeps groups together: pass the group of each row as groups="),

@@ -50,8 +50,9 @@ def test_the_sentence():
         refuse_numeric_target([1.5, 20.0, 300.0, 300.0], "Column 'price'", "put a letter before")
     assert str(caught.value) == (
         "Column 'price' is a numeric target (3 different numbers from 1.5 to 300 in 4 labelled "
-        "rows), which a classifier cannot learn: predict numbers with primum.compare or a "
-        "regressor or, if the numbers are codes of classes, put a letter before."
+        "rows), which a classifier cannot learn: predict numbers with primum.compare, "
+        "SafeRegressor or another regressor or, if the numbers are codes of classes, put a letter "
+        "before."
     )
 
 

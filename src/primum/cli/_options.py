@@ -32,7 +32,9 @@ from primum.tables.spreadsheets import write_spreadsheet
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 CONFIDENCE = "confidence"
 # What messages name by Python's arguments; the options that pass them, where their names differ.
-ARGUMENTS = ("scoring", "positive", "methods", "time_budget", "missing", "shift", "bounds")
+ARGUMENTS = (
+    *("scoring", "positive", "methods", "baseline", "time_budget", "missing", "shift", "bounds"),
+)
 OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
 OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import click
 
 import primum
 from primum._progress import showing_passes
-from primum._words import key_of, listed, wrapped
+from primum._words import find_name, key_of, listed, suggestion, wrapped
 from primum.cli import _comparison as comparison
 from primum.cli import _options as options
 from primum.cli._labelling import (
@@ -23,8 +22,8 @@ from primum.cli._labelling import (
     why_no_sheet,
     write_labelling,
 )
+from primum.comparison.arguments import OWN_MODEL
 from primum.comparison.compare import Comparison
-from primum.comparison.model import find_name
 from primum.comparison.shares import SHIFTS
 from primum.comparison.target import default_baselines, default_methods
 from primum.comparison.words import BASELINE
@@ -61,13 +60,8 @@ def _find(name: str) -> Any:
     if key in FURTHER:
         variant = FURTHER[key]
         return variant.name, variant.estimator(), not variant.supervised
-    meant = _meant(key, [*DEFAULT, *FURTHER, *REQUESTED])
+    meant = suggestion(key, [*DEFAULT, *FURTHER, *REQUESTED])
     raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
-
-
-def _meant(key: str, names: Sequence[str]) -> str:
-    close = get_close_matches(key, names, 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _installed(name: str) -> str:
@@ -86,7 +80,7 @@ def read_baseline(context: Any, parameter: Any, text: str | None) -> str | list[
     for name in names:
         if key_of(name) not in known:
             raise click.BadParameter(
-                f"unknown baseline {name!r}{_meant(key_of(name), list(known))}; choose from "
+                f"unknown baseline {name!r}{suggestion(key_of(name), list(known))}; choose from "
                 f"{', '.join(known)}."
             )
     return [_installed(known[key_of(name)]) for name in names] or "default"
@@ -409,7 +403,8 @@ def _plain_errors(output: comparison.ComparisonOutput) -> Iterator[None]:
         with options.plain_errors():
             yield
     except click.ClickException as problem:
-        raise click.ClickException(comparison.printable(problem.message)) from problem
+        message = problem.message.replace(OWN_MODEL, "")
+        raise click.ClickException(comparison.printable(message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from primum._sklearn import count_rows, learner_of, take_rows
+from primum._words import find_name, suggestion
 from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
 from primum.comparison.records import Records
 from primum.comparison.ruled import LEAST_FOLDS, baseline_with_rule, with_rules
@@ -33,6 +34,8 @@ MAX_INNER_FOLDS = 3
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 # Rows to which a transformer is fitted to find out whether it needs labels.
 MOST_TRIED = 500
+# What the command cannot do.
+OWN_MODEL = ", or pass (name, estimator)"
 
 
 def as_list(baseline: Any) -> Any:
@@ -47,6 +50,7 @@ def given_or_default(
 ) -> Any:
     """Return the entries that the user gave, known ones by their names, or all default ones."""
     if entries is not None and not isinstance(entries, str):
+        entries = [_spelled(e, list(ON_REQUEST)) if isinstance(e, str) else e for e in entries]
         named = [entry for entry in entries if isinstance(entry, str)]
         known: dict[str, Any] = {}
         if any(name not in ON_REQUEST for name in named):
@@ -65,13 +69,18 @@ def given_or_default(
 def _by_name(name: str, known: dict[str, Any], what: str, on_request: Callable[[str], Any]) -> Any:
     if name in ON_REQUEST:
         return name, on_request(name), False
+    name, names = _spelled(name, list(known)), [*known, *ON_REQUEST]
     if name not in known:
         raise ValueError(
-            f"{name!r} in {what} is not the name of a default one here, which are "
-            f"{', '.join(map(repr, known))}, nor one of {', '.join(map(repr, ON_REQUEST))}: pass "
-            "(name, estimator)."
+            f"{what}={name!r} is not the name of a model that can be used here"
+            f"{suggestion(name, names)}: choose from {', '.join(map(repr, names))}{OWN_MODEL}."
         )
     return known[name]
+
+
+def _spelled(name: str, names: Sequence[str]) -> str:
+    """Return a name as it is spelled among others; one that is not among them as it is."""
+    return find_name(name, names) or name
 
 
 def read_transformer(prepare: Any, X: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from primum._files import write_file
 from primum._typing import AnyArray
-from primum._words import listed
+from primum._words import find_name, listed
 from primum.comparison import arguments
 from primum.comparison.charts import plot_comparison
 from primum.comparison.decision import Decision, decision_of
@@ -28,7 +28,6 @@ from primum.comparison.model import (
     ModelCard,
     changes_of,
     coefficients_of,
-    find_name,
     fit_model,
     with_assigned,
 )

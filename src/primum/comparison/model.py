@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum._words import key_of, listed
+from primum._words import listed
 from primum.comparison.arguments import with_preparation
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.records import HeldOutPredictions
@@ -624,17 +624,6 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
         return fit_entry(one, take_rows(plan.table.X, rows), y, groups, chosen, weight)
-
-
-def find_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the one of some names that is meant, exactly or as it is typed; None if there is none.
-
-    ``safe-stack`` is "safe stack", unless another has that name.
-    """
-    keys = [key_of(other) for other in names]
-    if name in names or keys.count(key_of(name)) != 1:
-        return name if name in names else None
-    return names[keys.index(key_of(name))]
 
 
 def _average(plan: ComparisonPlan, prepare: Any) -> Entry:

@@ -42,6 +42,13 @@ from primum.judging.objectives import (
 # A score of 0 has a finite log loss: that of this probability.
 LEAST_PROBABILITY = 1e-15
 # Losses of the predicted classes alone.
+# Short names of scorings of numbers.
+SHORT_SCORINGS = {
+    "rmse": "neg_root_mean_squared_error",
+    "mae": "neg_mean_absolute_error",
+    "mse": "neg_mean_squared_error",
+    "rmsle": "neg_root_mean_squared_log_error",
+}
 OF_CLASSES = ("accuracy", "balanced_accuracy")
 
 
@@ -316,7 +323,8 @@ def named_scorer(scoring: Any, stored: Any) -> Any:
 
 def read_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
-    scorer = named_scorer(scoring, StoredClassifier())
+    full = SHORT_SCORINGS.get(scoring.lower(), scoring) if isinstance(scoring, str) else scoring
+    scorer = named_scorer(full, StoredClassifier())
     function = getattr(scorer, "_score_func", None)
     if getattr(function, "__module__", "").endswith("_regression"):
         raise ValueError(

@@ -34,16 +34,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from primum._typing import Floats, Index
-from primum.judging.losses import Loss, Measure, Predictions, name_of, named_scorer
+from primum.judging.losses import (
+    SHORT_SCORINGS,
+    Loss,
+    Measure,
+    Predictions,
+    name_of,
+    named_scorer,
+)
 
-RMSE = "neg_root_mean_squared_error"
-# Short names of scorings.
-SHORT_SCORINGS = {
-    "rmse": RMSE,
-    "mae": "neg_mean_absolute_error",
-    "mse": "neg_mean_squared_error",
-    "rmsle": "neg_root_mean_squared_log_error",
-}
+RMSE = SHORT_SCORINGS["rmse"]
 # A loss is shown with this many digits of the standard deviation of the targets.
 DIGITS = 3
 

@@ -33,7 +33,8 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
     raise ValueError(
         f"{where} is a numeric target ({len(numbers)} different numbers from {low} to {high} in "
         f"{counts.sum()} labelled rows), which a classifier cannot learn: predict numbers with "
-        "primum.compare or a regressor or, if the numbers are codes of classes, "
+        "primum.compare, SafeRegressor or another regressor or, if the numbers are codes of "
+        "classes, "
         f"{way_round}."
     )
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 SUPERVISED = "the same kind of model without unlabelled rows"
 # Columns of the table, and the scorings whose losses they have.
+# Of losses of numbers, whose unit nobody said.
+UNIT = "units of y"
 REPORTED = {"error": "accuracy", "brier": "neg_brier_score"}
 REPORTED_OF_NUMBERS = {"rmse": RMSE, "mae": "neg_mean_absolute_error"}
 
@@ -135,7 +137,7 @@ def judge_stacks(
     settled = None
     if found is not None:
         settled = ask(found, safe.classes_, (of_baseline, of_supervised)).leading
-    measure = held_out.loss_of(safe.judged_by).measure
+    measure = held_out.loss_of(safe.judged_by, UNIT).measure
     text = in_words(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
@@ -150,7 +152,7 @@ def _judge(
     compared: tuple[int, int] = (0, 0),
 ) -> Verdict:
     """Return the verdict on held-out scores of a stack against those of another one."""
-    loss = held_out.loss_of(scoring)
+    loss = held_out.loss_of(scoring, UNIT)
     predictions = [held_out.predictions(scores, loss.objective) for scores in (own, others)]
     return verdict_of(
         held_out.posterior(predictions[0], predictions[1], loss, *compared),

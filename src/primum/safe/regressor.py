@@ -1,5 +1,6 @@
 """The safe choice for numbers."""
 
+import warnings
 from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
@@ -22,6 +23,8 @@ from primum.safe.stack import StackedRegressor, StackNumberMixin, number_stack_o
 
 # The bounds of icls are those of the labels.
 BY_LABELS = "labels"
+# What stands for an unknown class, but not for an unknown number.
+MARKER = -1
 
 
 @with_parameters
@@ -218,7 +221,9 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     ) -> FitArguments[KnownTargets]:
         read_number_scorer(self.judged_by)
         bounds = None if isinstance(self.bounds, str) else self.bounds
-        return read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
+        given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
+        _warn_of_markers(given.labels.targets[given.known])
+        return given
 
     def _targets(
         self, given: FitArguments[KnownTargets], groups: Index | None, chosen: Mask | None
@@ -244,3 +249,15 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     @property
     def _held_out_scores(self) -> tuple[Floats, None]:
         return self.held_out_predictions_[:, None], None
+
+
+def _warn_of_markers(numbers: Floats) -> None:
+    """Warn if most targets are -1, which marks unknown classes, and all others are positive."""
+    marked = numbers == MARKER
+    if 2 * marked.sum() > len(numbers) and (numbers[~marked] > 0).all() and not marked.all():
+        warnings.warn(
+            f"{marked.sum()} of the {len(numbers)} numbers in y are -1, and all others are "
+            "positive: if -1 stands for unknown numbers, write NaN instead.",
+            UserWarning,
+            stacklevel=5,
+        )

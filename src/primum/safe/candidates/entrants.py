@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from primum._typing import AnyArray, Floats, Index
+from primum._words import find_name
 from primum.reading.classifiers import Entry, class_scores, read_entries
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
@@ -290,11 +291,12 @@ def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
 
 def _known_name(name: str, known: dict[str, Candidate], roster: Roster) -> str:
     """Return a name that is known, or of a model on request, which is known from then on."""
+    names = list(dict.fromkeys([*known, *roster.on_request]))
+    name = find_name(name, names) or name
     if name in roster.on_request and name not in known:
         require_installed(name)
         known[name] = roster.on_request[name]
     if name not in known:
-        names = dict.fromkeys([*known, *roster.on_request])
         raise ValueError(
             f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
             f"(name, {roster.what}) or (name, {roster.what}, uses_unlabeled)."
