@@ -258,14 +258,6 @@ def test_bad_targets(y, message):
         quick().fit(np.arange(20.0).reshape(10, 2), y)
 
 
-def test_rows_outside_memory_are_refused(tmp_path):
-    X, y, _ = partly()
-    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "more.parquet")
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    with pytest.raises(ValueError, match="load it, or use ICLSRegressor"):
-        quick().fit(frame, y, str(tmp_path / "more.parquet"))
-
-
 def test_a_constant_target_is_predicted():
     X, y, _ = partly()
     reg = quick(candidates="default").fit(X, np.where(np.isnan(y), np.nan, 7.0))

@@ -339,13 +339,6 @@ def test_a_class_with_one_label_is_allowed():
     assert clf.predict_proba(X).shape == (len(X), 3)
 
 
-def test_rows_outside_memory_are_refused(tmp_path):
-    X, y, _ = partly()
-    pd.DataFrame(X, columns=["a", "b", "c"]).to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match="SafeClassifier needs all rows in memory"):
-        quick().fit(X, y, tmp_path / "rows.parquet")
-
-
 def test_own_classifiers_with_decision_values_data_frames_and_counterparts():
     X, y, _ = partly()
     table = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from primum._lazy import needed
@@ -282,10 +282,9 @@ def open_outside(estimator: BaseEstimator, X: Any) -> Rows | None:
 
 def not_in_memory(estimator: BaseEstimator) -> ValueError:
     """Return the error of an estimator that needs its unlabelled rows in memory."""
-    others = "ICLSRegressor" if is_regressor(estimator) else "ICLSClassifier or USMClassifier"
     return ValueError(
         f"{type(estimator).__name__} needs all rows in memory, and X_unlabeled is not: load it, "
-        f"or use {others}."
+        "or use ICLSClassifier, USMClassifier or SafeClassifier."
     )
 
 

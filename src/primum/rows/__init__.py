@@ -15,5 +15,6 @@ from primum.rows.base import (
     refuse_non_finite,
     stack,
     to_numpy,
+    within,
 )
 from primum.rows.parquet import ParquetRows

@@ -15,6 +15,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Generic
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods
-from primum._threads import one_blas_thread
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
@@ -32,7 +33,7 @@ from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
 from primum.reading.arrays import on_this_machine, refuse_other_library
 from primum.reading.chosen import read_chosen
-from primum.reading.data import FitArguments, not_in_memory, stack_rows
+from primum.reading.data import FitArguments, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.rows import ArrayRows
 from primum.safe.candidates import CandidateModel, SharedRows, Targets
@@ -41,6 +42,7 @@ from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entr
 from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
+from primum.safe.outside import read_sample
 from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
@@ -124,7 +126,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         entrants = self._entrants(rows, targets.n_outputs, sample_weight)
         held_out = HeldOut(
             *(folds, targets.given, getattr(self, "classes_", None), targets.weight, of_labeled),
-            _n_to_label(of_labeled, of_unlabeled, rows.unlabeled.shape[0]),
+            _n_to_label(of_labeled, of_unlabeled, rows.n_unlabeled),
             chosen=targets.chosen,
         )
         of_folds = notes_on_folds(self, held_out)
@@ -132,6 +134,8 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         if self.time_budget is None:  # otherwise the candidates come one after the other
             scored.tell = partial(tell, FOLDS)
         with one_blas_thread():
+            if rows.sampled is not None and of_unlabeled is not None:
+                of_unlabeled = rows.sampled.take(of_unlabeled)
             of_rows = of_labeled, of_unlabeled
             scored.notes.extend(notes_on_rows(rows, *of_rows, targets.chosen))
             self._compute(scored, entrants, start)
@@ -142,22 +146,25 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         return given, found
 
     def _rows(self, given: FitArguments[Any], X: Any, seed: int) -> SharedRows:
-        """Return the rows of positive weight."""
-        if not isinstance(given.more, ArrayRows):
-            raise not_in_memory(self)
-        unlabeled = given.labels.unlabeled[given.unknown]
-        table, more = given.X.astype(np.float64, copy=False), given.more.array
-        weight = given.weight_of(unlabeled)
+        """Return the rows of positive weight; of many outside memory, a sample."""
+        index = given.labels.unlabeled[given.unknown]
+        table, weight = given.X.astype(np.float64, copy=False), given.weight_of(index)
+        labeled, more, sampled = table[labeled_of(given)], given.more, None
+        if isinstance(more, ArrayRows):
+            unlabeled = stack_rows([table[index], more.array.astype(np.float64, copy=False)])
+        else:
+            with one_blas_thread(), using_threads(effective_n_jobs(self.n_jobs)):
+                unlabeled, found = read_sample(ArrayRows(table, index), more, labeled, seed)
+            if found.n_rows > unlabeled.shape[0]:
+                sampled, weight = found, None if weight is None else found.take(weight)
         if weight is not None:
-            weight = np.append(weight, np.ones(more.shape[0]))
+            weight = np.append(weight, np.ones(unlabeled.shape[0] - len(weight)))
         rows = SharedRows(
-            table[labeled_of(given)],
-            stack_rows([table[unlabeled], more.astype(np.float64, copy=False)]),
-            weight,
-            seed,
+            *(labeled, unlabeled, weight, seed),
             weighted=given.weight is not None,
             columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
             scaling=standardisation if self.standardize else as_given,
+            sampled=sampled,
         )
         return with_reduced(rows)
 

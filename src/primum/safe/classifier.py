@@ -25,6 +25,7 @@ from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
     ToLabel,
     codes_in_fit,
+    compared_note,
     disagreements_in_fit,
     look_for,
     rows_to_label,
@@ -227,8 +228,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             Rows.
         y : array-like of shape (n_samples,)
             Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, in memory, each of weight 1.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
+            DataFrame, is read once: components are those of all rows, and whatever else learns
+            from unlabelled rows uses a random sample if there are more than 20,000.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.
@@ -284,6 +288,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)
+        if scored.rows.sampled is not None:
+            scored.notes.append(compared_note(len(codes), scored.rows.n_unlabeled))
         found = disagreements_in_fit(self, scored.rows, codes)
         return judge_stacks(self, scored, entrants, held_out, codes, found), found
 

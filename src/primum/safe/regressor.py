@@ -185,8 +185,11 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         y : array-like of shape (n_samples,)
             Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
             a target.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), default=None
-            Further unlabelled rows, in memory, each of weight 1.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
+            DataFrame, is read once: components are those of all rows, and whatever else learns
+            from unlabelled rows uses a random sample if there are more than 20,000.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.

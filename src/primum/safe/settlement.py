@@ -132,11 +132,19 @@ def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Fl
     return stack_codes(stacks_of(safe), rows.unlabeled)
 
 
+def compared_note(n_compared: int, n_rows: int) -> str:
+    """Return a sentence on stacks that are compared on a sample of rows outside memory."""
+    return (
+        f"The model is compared with others on a random sample of {n_compared} of the {n_rows} "
+        "unlabelled rows; rows_to_label(X) compares them on all rows of X."
+    )
+
+
 def disagreements_in_fit(
     safe: "SafeClassifier", rows: "SharedRows", codes: Index
 ) -> Disagreements | None:
     """Return the unlabelled rows of ``fit`` on which stacks differ; None if that says nothing."""
-    if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.unlabeled.shape[0]:
+    if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.n_unlabeled:
         return None
     return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
 
@@ -217,7 +225,8 @@ def to_label_in_fit(
 ) -> ToLabel:
     """Return the rows to label among those of ``fit``."""
     labels, n_rows, n_more = given.labels, given.X.shape[0], given.more.n_rows
-    names = own_index([X, given_rows(X_unlabeled)])
+    more = given_rows(X_unlabeled)
+    names = None if is_outside(more) else own_index([X, more])
     names = np.arange(n_rows + n_more) if names is None else names
     below = np.arange(n_rows, n_rows + n_more)
     unlabeled = np.concatenate([labels.unlabeled[given.unknown], below])
@@ -249,8 +258,8 @@ def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
     if X is None:
         raise ValueError(
             "No unlabelled rows are known to this model, because it was loaded from a file, or "
-            "fitted without unlabelled rows or within a time_budget: pass them to "
-            "rows_to_label(X)."
+            "fitted without unlabelled rows or within a time_budget, or to a sample of rows "
+            "outside memory: pass them to rows_to_label(X)."
         )
     X = given_rows(X)
 

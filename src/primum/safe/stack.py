@@ -28,23 +28,28 @@ further rows, the solution is the point of a convex hull nearest to the labels; 
 if candidates are equal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.decisions import DecisionRule
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
+from primum.reading.data import open_outside
 from primum.reading.targets import TargetScale, read_targets
+from primum.rows import Block, first_non_finite, refuse_non_finite
 from primum.safe.candidates import CandidateModel
 
 
@@ -150,6 +155,8 @@ def cross_fitted(
 
 # Rows are scored in blocks, because kernels and neighbours need a number per row and training row.
 BLOCK = 4096
+# From the scores (n_rows, n_outputs) of rows to one value, or several, for each.
+OfScores = Callable[[Floats], AnyArray]
 
 
 class StackMixin(KnownLabelsScoreMixin):
@@ -162,12 +169,23 @@ class StackMixin(KnownLabelsScoreMixin):
     weights_: dict[str, float]
     models_: dict[str, CandidateModel]
 
-    def _scores(self, X: Any) -> Floats:
-        """Return the weighted scores of rows, after validating them."""
+    def _of_scores(
+        self, X: Any, function: OfScores, dtype: Any = np.float64, n_values: int | None = None
+    ) -> Any:
+        """Return a function of the weighted scores of rows, one or n_values numbers per row.
+
+        Rows in files or on a cluster are scored block by block.
+        """
         check_is_fitted(self, "models_")
-        with locating_bad_values(X, "X"):
-            rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return stacked_scores(self.models_, self.weights_, rows)
+        outside = open_outside(self, X)
+        if outside is None:
+            with locating_bad_values(X, "X"):
+                rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+            return function(stacked_scores(self.models_, self.weights_, rows))
+        kernel = partial(_of_block, self.models_, self.weights_, function)
+        n_jobs = effective_n_jobs(getattr(self, "n_jobs", None))
+        with one_blas_thread(), using_threads(n_jobs):
+            return outside.apply(kernel, dtype, n_values)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -201,54 +219,64 @@ class StackPredictionMixin(StackMixin):
         rule: DecisionRule | None = getattr(self, "rule_", None)
         return predicted_codes(scores) if rule is None else rule.codes(scores)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Any:
         """Return the score of every class, a number in [0, 1]; those of a row add up to 1.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
+            Rows. A Parquet file or folder, or a Dask array or DataFrame, is read block by block.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-            The weighted mean of the scores of the candidates.
+            The weighted mean of the scores of the candidates. A lazy Dask array if the rows are a
+            Dask collection.
         """
-        return self._scores(X)
+        return self._of_scores(X, np.asarray, n_values=self._n_classes)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> Any:
         """Return the decision values of rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
+            Rows, as in ``predict_proba``.
 
         Returns
         -------
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            For two classes the score of the second minus 1/2, for more all scores.
+            For two classes the score of the second minus 1/2, for more all scores. A lazy Dask
+            array if the rows are a Dask collection.
         """
-        scores = self.predict_proba(X)
-        return scores[:, 1] - 0.5 if scores.shape[1] == 2 else scores
+        n_classes = self._n_classes
+        return self._of_scores(X, _decisions, n_values=None if n_classes == 2 else n_classes)
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
+            Rows, as in ``predict_proba``.
 
         Returns
         -------
         array of shape (n_samples,)
             The class with the largest score. Of two classes with equal scores it is the second, of
             more the first. If errors have costs, or the scoring is about one class, the class that
-            the decision rule chooses for them.
+            the decision rule chooses for them. A lazy Dask array if the rows are a Dask collection.
         """
-        codes = self.codes_of(self.predict_proba(X))
-        return np.asarray(self.classes_[codes])
+        check_is_fitted(self, "models_")
+        return self._of_scores(X, self._classes_of, self.classes_.dtype)
+
+    def _classes_of(self, scores: Floats) -> AnyArray:
+        return np.asarray(self.classes_[self.codes_of(scores)])
+
+    @property
+    def _n_classes(self) -> int:
+        check_is_fitted(self, "models_")
+        return len(self.classes_)
 
 
 class StackNumberMixin(StackMixin):
@@ -262,21 +290,23 @@ class StackNumberMixin(StackMixin):
     target_scale_: float
     _measure: ClassVar[Any] = staticmethod(r2_score)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Return the predicted number of every row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Dask collection
+            Rows. A Parquet file or folder, or a Dask array or DataFrame, is read block by block.
 
         Returns
         -------
         array of shape (n_samples,)
-            The weighted mean of the predictions of the candidates.
+            The weighted mean of the predictions of the candidates. A lazy Dask array if the rows
+            are a Dask collection.
         """
-        scores = self._scores(X)[:, 0]
-        return np.asarray(TargetScale(self.target_mean_, self.target_scale_).restored(scores))
+        check_is_fitted(self, "models_")
+        scale = TargetScale(self.target_mean_, self.target_scale_)
+        return self._of_scores(X, lambda scores: np.asarray(scale.restored(scores[:, 0])))
 
     @staticmethod
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
@@ -409,6 +439,20 @@ def _filled(
 def stacked_scores(models: dict[str, CandidateModel], weights: dict[str, float], X: Any) -> Floats:
     """Return the weighted scores of rows."""
     return np.concatenate([_weighted(weights, scores) for scores in _scores(models, X)])
+
+
+def _decisions(scores: Floats) -> Floats:
+    """Return decision values: of two classes the score of the second minus 1/2, else all scores."""
+    return scores[:, 1] - 0.5 if scores.shape[1] == 2 else scores
+
+
+def _of_block(
+    models: dict[str, CandidateModel], weights: dict[str, float], function: OfScores, block: Block
+) -> AnyArray:
+    """Return a function of the weighted scores of a block of rows outside memory."""
+    if first_non_finite(block.X) is not None:
+        refuse_non_finite(block)
+    return function(stacked_scores(models, weights, block.X))
 
 
 def stack_codes(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:

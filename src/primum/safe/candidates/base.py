@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.equations.moments import Moments
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import stack_rows
 from primum.reading.targets import TargetScale
@@ -147,6 +148,29 @@ Scaling = Callable[[Any], Affine]
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """What a sample of unlabelled rows in memory was drawn from.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of all unlabelled rows.
+    positions : array of shape (n_sampled,)
+        Sorted positions of the sample among them.
+    moments : Moments or None
+        Of all rows, labelled and unlabelled, each with the weight 1; None: not known.
+    """
+
+    n_rows: int
+    positions: Index
+    moments: Moments | None = None
+
+    def take(self, values: AnyArray) -> AnyArray:
+        """Return the values of rows in the sample, given those of the first unlabelled rows."""
+        return values[self.positions[: np.searchsorted(self.positions, len(values))]]
+
+
+@dataclass(frozen=True)
 class SharedRows:
     """The rows that all candidates share, in memory.
 
@@ -168,6 +192,8 @@ class SharedRows:
         Of rows that are too wide, the same rows with fewer features; see ``wide``.
     reduction : Affine or None
         To these features.
+    sampled : Sampled or None
+        Of what ``unlabeled`` is a sample, if it has not all unlabelled rows.
     """
 
     labeled: Any
@@ -179,6 +205,12 @@ class SharedRows:
     scaling: Scaling = standardisation
     reduced: "SharedRows | None" = None
     reduction: Affine | None = None
+    sampled: Sampled | None = None
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabelled rows, in memory or not."""
+        return self.sampled.n_rows if self.sampled is not None else int(self.unlabeled.shape[0])
 
     @property
     def n_labeled(self) -> int:
@@ -228,7 +260,7 @@ class SharedRows:
 
 def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
     """Return a sentence on the unlabelled rows that a candidate uses, if these are not all."""
-    n_all, n_used = rows.unlabeled.shape[0], used.unlabeled.shape[0]
+    n_all, n_used = rows.n_unlabeled, used.unlabeled.shape[0]
     if n_used == n_all:
         return ""
     return f"{name} uses a random sample of {n_used} of the {n_all} unlabelled rows."

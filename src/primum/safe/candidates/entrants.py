@@ -33,6 +33,7 @@ from primum.safe.candidates.base import (
     SharedRows,
     Targets,
     partly_labelled,
+    sampled_note,
 )
 from primum.safe.candidates.packages import NUMBERS_ON_REQUEST, ON_REQUEST, require_installed
 
@@ -109,6 +110,8 @@ class Wrapped(Candidate):
     def prepare(self, rows: SharedRows) -> PreparedWrapped:  # noqa: D102
         weighted = self.entry.takes_weights if self.weighted is None else self.weighted
         note = "" if weighted or not rows.weighted else f"{self.name} ignores sample_weight."
+        if self.uses_unlabeled:
+            note = " ".join(filter(None, [note, sampled_note(self.name, rows, rows)]))
         return PreparedWrapped(rows, self.entry.seeded(rows.seed), weighted, note)
 
 

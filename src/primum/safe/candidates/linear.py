@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
+from primum.equations.moments import Moments
 from primum.reading.folds import tuning_folds
 from primum.safe.candidates.base import (
     Affine,
@@ -41,6 +43,7 @@ from primum.safe.candidates.base import (
     constant_model,
     least_squares_model,
     linear_model,
+    sampled_note,
     standardisation,
 )
 from primum.safe.candidates.paths import LOGISTIC, Principal, margin_path, ridge_path
@@ -59,6 +62,8 @@ MOST_AXES = 80
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge.
 SHORTEST = 1e-10
+# The same where the lengths are roots, of which rounding leaves half the digits.
+SHORTEST_OF_SQUARES = 1e-7
 
 
 def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
@@ -172,6 +177,19 @@ def find_components(X: Any, seed: int, scaling: Scaling = standardisation) -> Af
     return Affine(change.scale, (change.shift + mean) @ whitened, whitened)
 
 
+def components_of(moments: Moments, scaling: Scaling = standardisation) -> Affine:
+    """Return the whitened principal components of dense rows with these moments."""
+    spread = np.sqrt(moments.scatter.diagonal() / moments.weight)
+    scale = scaling(np.stack([-spread, spread])).scale  # two rows with the variances of all
+    n_features = len(scale)
+    last = n_features - min(n_features, N_COMPONENTS[-1]), n_features - 1
+    squares, directions = eigh(moments.scatter / np.outer(scale, scale), subset_by_index=last)
+    lengths, directions = np.sqrt(np.maximum(squares[::-1], 0.0)), directions[:, ::-1]
+    used = lengths > SHORTEST_OF_SQUARES * lengths.max(initial=0.0)
+    whitened = directions[:, used] * (np.sqrt(moments.weight) / lengths[used])
+    return Affine(scale, (moments.mean / scale) @ whitened, whitened)
+
+
 def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
     """Return the singular values, directions (in columns) and mean of rows."""
     from sklearn.decomposition import PCA, TruncatedSVD
@@ -217,6 +235,10 @@ class AllComponents(Candidate):
     reduces = True
 
     def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
-        components = find_components(rows.all, rows.seed, rows.scaling)
+        if rows.sampled is not None and rows.sampled.moments is not None:
+            components, note = components_of(rows.sampled.moments, rows.scaling), ""
+        else:
+            components = find_components(rows.all, rows.seed, rows.scaling)
+            note = sampled_note(self.name, rows, rows)
         features = components.transform(rows.labeled)
-        return PreparedLinear(components, features, partial(_fit_to_rows, features))
+        return PreparedLinear(components, features, partial(_fit_to_rows, features), note)

@@ -1,0 +1,113 @@
+"""Unlabelled rows in files or on a cluster: a sample of them in memory, and the moments of all.
+
+Graphs, kernels and transductive machines use a few thousand unlabelled rows at most, and so do the
+test for drift and the comparison of stacks. A uniform random sample of ``MOST_SAMPLED`` rows serves
+them all. Components depend on the rows by their mean and covariance only, so that those of all rows
+are found without storing them. One pass collects both.
+
+Which rows are drawn depends on the seed and on the number of rows, not on blocks, row groups or
+partitions. Rows that are no more than the sample are all read, and the fit is that of rows in
+memory.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from primum._typing import Index
+from primum.equations.moments import Moments, RawMoments, block_moments, gather_moments, merged
+from primum.rows import (
+    ArrayRows,
+    Block,
+    Rows,
+    chain,
+    first_non_finite,
+    refuse_non_finite,
+    stack,
+    within,
+)
+from primum.safe.candidates.base import Sampled
+
+# Of more unlabelled rows, a random sample is in memory.
+MOST_SAMPLED = 20_000
+# The covariance of more columns is not formed.
+MOST_COLUMNS = 2000
+
+
+def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple[Any, Sampled]:
+    """Return a random sample of unlabelled rows, in memory, and what it is a sample of: one pass.
+
+    Parameters
+    ----------
+    inside : ArrayRows
+        The unlabelled rows of X.
+    more : Rows
+        Those of X_unlabeled, in files or on a cluster.
+    labeled : array or CSR matrix
+        The labelled rows.
+    seed : int
+        Of the sample.
+
+    Returns
+    -------
+    array or CSR matrix
+        The sample, in the order of the rows.
+    Sampled
+        Its positions, and the moments of all rows, unless they are too wide or sparse, or all of
+        them are in the sample.
+    """
+    rows = chain([inside, more])
+    positions = _drawn(rows.n_rows, seed)
+    if not len(positions):
+        return labeled[:0], Sampled(0, positions)
+    is_dense = not sparse.issparse(labeled) and rows.n_columns <= MOST_COLUMNS
+    kernel = _Kernel(positions, is_dense and len(positions) < rows.n_rows)
+    total = rows.map_reduce(kernel.of_block, kernel.join)
+    moments = None
+    if isinstance(total.moments, Moments) and not total.moments.of_products:
+        moments = gather_moments([ArrayRows(labeled)], total.moments)
+    X = stack([Block(0, part) for part in total.picked]).X
+    X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+    return X, Sampled(rows.n_rows, positions, moments)
+
+
+def _drawn(n_rows: int, seed: int) -> Index:
+    """Return the sorted positions of the rows in the sample."""
+    if n_rows <= MOST_SAMPLED:
+        return np.arange(n_rows)
+    # Another stream than that of the samples that candidates draw from this one.
+    rng = np.random.default_rng([seed, 1])
+    return np.sort(rng.choice(n_rows, MOST_SAMPLED, replace=False))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What some of the rows contribute: their moments, if wanted, and those in the sample."""
+
+    moments: Moments | RawMoments | None
+    picked: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Collects the rows at some positions; it runs on the workers of a cluster too."""
+
+    positions: Index
+    with_moments: bool
+
+    def of_block(self, block: Block) -> _Part:
+        """Return what a block contributes; raise an error if it has non-finite values."""
+        moments = block_moments(block) if self.with_moments else None
+        if moments is None and first_non_finite(block.X) is not None:
+            refuse_non_finite(block)
+        here = within(self.positions, block.start, block.n_rows)
+        return _Part(moments, (block.X[here],) if len(here) else ())
+
+    def join(self, first: _Part, second: _Part) -> _Part:
+        """Return what two parts contribute together."""
+        moments = None
+        if first.moments is not None and second.moments is not None:
+            moments = merged(first.moments, second.moments)
+        return _Part(moments, first.picked + second.picked)
