@@ -15,7 +15,7 @@ from primum.judging.drift import copies_note
 from primum.safe import base as safe
 from primum.safe import out_of_fold
 from primum.safe import out_of_fold as pilot
-from primum.safe.candidates.graphs import BANDWIDTHS, distances_among
+from primum.safe.candidates.graphs import BANDWIDTHS, distances_among, gammas_of
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -116,7 +116,9 @@ def test_the_median_distance_is_not_that_of_rounding_between_copies():
     X = np.concatenate([rng.normal(size=(20, 3)), np.repeat(rng.normal(size=(1, 3)), 200, axis=0)])
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     median = np.median(distances[distances > 0])
-    assert distances_among(X)[1] == pytest.approx([0.5 / (f**2 * median) for f in BANDWIDTHS])
+    assert gammas_of(distances_among(X)) == pytest.approx(
+        [0.5 / (f**2 * median) for f in BANDWIDTHS]
+    )
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

@@ -39,6 +39,7 @@ Powers of it penalise rapid variation more. The weights w_ij of connected rows a
 exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between connected rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,8 +75,6 @@ def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     CSR array of shape (n_rows, n_rows)
         Isolated rows, if underflowing heat weights leave any, have no entries.
     """
-    from sklearn.neighbors import NearestNeighbors  # not needed to import the package
-
     n = X.shape[0]
     if n_neighbors < 1:
         raise ValueError(
@@ -86,17 +85,40 @@ def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
         raise ValueError(f"weights must be one of {GRAPH_WEIGHTS}, got {weights!r}.")
     if n < 2:
         return sparse.csr_array((n, n))
-    if isinstance(X, np.ndarray):
-        X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
     mode = "connectivity" if weights == "binary" else "distance"
-    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1), algorithm=algorithm).fit(X)
-    graph = sparse.csr_array(search.kneighbors_graph(mode=mode))
+    graph = sparse.csr_array(_neighbor_search(X, n_neighbors).kneighbors_graph(mode=mode))
     graph = graph.maximum(graph.T).tocsr()
     if weights == "heat":
         graph.data = _heat(graph.data)
         graph.eliminate_zeros()
     return graph
+
+
+def neighbor_graphs(X: Any, counts: Sequence[int]) -> list[Any]:
+    """Return the binary graphs for several numbers of neighbours, which are searched once."""
+    n = X.shape[0]
+    if n < 2:
+        return [sparse.csr_array((n, n)) for _ in counts]
+    nearest = _neighbor_search(X, max(counts)).kneighbors(return_distance=False)
+    graphs = []
+    for count in counts:
+        columns = nearest[:, :count]  # the nearest come first
+        starts = np.arange(n + 1) * columns.shape[1]
+        ones = np.ones(columns.size)
+        graph = sparse.csr_array((ones, columns.reshape(-1), starts), shape=(n, n))
+        graphs.append(graph.maximum(graph.T).tocsr())
+    return graphs
+
+
+def _neighbor_search(X: Any, n_neighbors: int) -> Any:
+    """Return a search for the nearest neighbours of rows, fitted to these."""
+    from sklearn.neighbors import NearestNeighbors  # not needed to import the package
+
+    if isinstance(X, np.ndarray):
+        X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
+    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
+    most = min(n_neighbors, X.shape[0] - 1)
+    return NearestNeighbors(n_neighbors=most, algorithm=algorithm).fit(X)
 
 
 def _heat(distances: Any) -> Any:

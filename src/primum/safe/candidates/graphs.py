@@ -38,7 +38,12 @@ from scipy import sparse
 
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
-from primum.methods.manifold.deformed_kernel import deform_kernel, laplacian_power, neighbor_graph
+from primum.methods.manifold.deformed_kernel import (
+    deform_kernel,
+    laplacian_power,
+    neighbor_graph,
+    neighbor_graphs,
+)
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
@@ -85,16 +90,17 @@ def spread(S: Any, dampings: Sequence[float], B: AnyArray, rows: Index | slice) 
 
     The result has the shape (n_dampings, n_rows, n_columns). The columns of B are not 0.
     """
-    inverse = 1.0 / np.asarray(dampings)
+    inverse = (1.0 / np.asarray(dampings)).astype(B.dtype)
     least, shifts = inverse.min(), (inverse - inverse.min())[:, None]
+    system = (least * sparse.eye_array(len(B), format="csr", dtype=B.dtype) - S).tocsr()
     residual, direction, size = B.copy(), B.copy(), _column_dots(B, B)
-    enough, curvature = ACCURACY[B.dtype] ** 2 * size, np.zeros(B.shape[1])
+    enough, curvature = ACCURACY[B.dtype] ** 2 * size, np.zeros(B.shape[1], B.dtype)
     # Of every shifted system: how far its residual is shortened, its direction and its solution.
-    ratio, shortened = np.ones((2, len(shifts), B.shape[1]))
+    ratio, shortened = np.ones((2, len(shifts), B.shape[1]), B.dtype)
     own = np.repeat(B[None, rows], len(shifts), axis=0)
     x = np.zeros_like(own)
     while (size > enough).any():
-        image = least * direction - S @ direction
+        image = system @ direction
         step = size / np.maximum(_column_dots(direction, image), TINY)
         ratio = 1.0 / (1.0 + shifts * step + step * curvature * (1.0 - ratio))
         x += (step * ratio)[:, None] * own
@@ -177,8 +183,9 @@ def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
     """Return all options for the graphs of rows, the first of which are labelled."""
     options, labeled = [], np.arange(n_labeled)
     units = np.eye(X.shape[0], n_labeled, dtype=np.float32)  # single precision is enough to choose
-    for k in SPREADING_NEIGHBORS:
-        S = normalised(neighbor_graph(X, k))
+    graphs = neighbor_graphs(X, SPREADING_NEIGHBORS)
+    for k, graph in zip(SPREADING_NEIGHBORS, graphs, strict=True):
+        S = normalised(graph)
         parts = spread(S.astype(np.float32), DAMPINGS, units, labeled)
         options += [Diffusion(k, S, a, among) for a, among in zip(DAMPINGS, parts, strict=True)]
     return options
@@ -270,15 +277,20 @@ def squared_distances(X: Any, Z: Any) -> Floats:
     return np.asarray(euclidean_distances(X, Z, squared=True))
 
 
-def distances_among(X: Any) -> tuple[Floats, list[float]]:
-    """Return the squared distances between rows, and the options of gamma."""
+def distances_among(X: Any) -> Floats:
+    """Return the squared distances between rows."""
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def gammas_of(distances: Floats) -> list[float]:
+    """Return the options of gamma, given the squared distances between rows."""
     # Copies of a row have distances that are rounding: with many, so would be the median.
     pairs = distances[np.triu_indices(len(distances), 1)]
     positive = pairs[pairs > ROUNDING * pairs.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
-    return distances, [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
+    return [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
 
 
 def features_of(K: Floats) -> tuple[Floats, Floats]:
@@ -337,7 +349,7 @@ class PreparedKernel(Prepared):
     def expansion(self, option: DeformedFeatures, coef: Floats) -> Floats:
         """Return functions of F as combinations of the Gaussian kernel with all rows."""
         F = option.features
-        kernel = np.exp(-option.gamma * distances_among(self.scaled)[0])
+        kernel = np.exp(-option.gamma * distances_among(self.scaled))
         # F = K~ R with the deformed kernel K~ of the labelled rows, where R = F / (F'F).
         dual = (F / np.sum(F**2, axis=0)) @ coef
         deformed = deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
@@ -357,9 +369,8 @@ class DeformedKernel(Candidate):
         change = used.scaling(used.all)
         X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
         laplacian = laplacian_power(neighbor_graph(X, KERNEL_NEIGHBORS), normalized=True)
-        distances, gammas = distances_among(X)
-        options = []
-        for gamma in gammas:
+        distances, options = distances_among(X), []
+        for gamma in gammas_of(distances):
             K = np.exp(-gamma * distances)
             plain = K[np.ix_(labeled, labeled)]
             deformation = deform_kernel(K, laplacian, overwrite=True)
@@ -374,7 +385,8 @@ def labeled_kernel(X: Any, labels: Targets, seed: int, scaling: Scaling) -> Kern
     """Return kernel ridge regression of the labelled rows."""
     change = scaling(X)
     scaled = change.transform(X)
-    distances, gammas = distances_among(scaled)
+    distances = distances_among(scaled)
+    gammas = gammas_of(distances)
     maps = [features_of(np.exp(-gamma * distances)) for gamma in gammas]
     fits = [fit_ridge(features, labels) for features, _ in maps]
     best = int(np.argmax([score for _, score in fits]))

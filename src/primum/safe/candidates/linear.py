@@ -25,7 +25,6 @@ from scipy.linalg import eigh
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from primum._sklearn import logistic_regression_cv
 from primum._typing import Floats, Index
 from primum.equations.moments import Moments
 from primum.reading.folds import tuning_folds
@@ -46,7 +45,13 @@ from primum.safe.candidates.base import (
     sampled_note,
     standardisation,
 )
-from primum.safe.candidates.paths import LOGISTIC, Principal, margin_path, ridge_path
+from primum.safe.candidates.paths import (
+    LOGISTIC,
+    Principal,
+    margin_path,
+    multinomial_path,
+    ridge_path,
+)
 
 # Half a decade apart, on the sum of squares of standardised features.
 RIDGES = np.geomspace(1e-3, 1e4, 15)
@@ -100,24 +105,20 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
     folds, rows = inner_folds(labels), Principal.of(X, labels.weight)
-    if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
-        codes = np.searchsorted(labels.present, labels.codes)
+    codes = np.searchsorted(labels.present, labels.codes)
+    if not folds:
+        w, b = _with_default_penalty(rows, labels)
+    elif len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
         w, b, _ = margin_path(rows, codes, folds, INVERSE_PENALTIES, LOGISTIC)
     else:
-        w, b = _by_scikit_learn(rows, labels, folds)
+        w, b = multinomial_path(rows, codes, folds, INVERSE_PENALTIES)
     coef, intercept = rows.linear(w, b)
     return log_linear_model(coef.T, intercept, labels)
 
 
-def _by_scikit_learn(
-    rows: Principal, labels: Labels, folds: list[tuple[Index, Index]]
-) -> tuple[Floats, Floats]:
+def _with_default_penalty(rows: Principal, labels: Labels) -> tuple[Floats, Floats]:
     """Return coefficients and intercepts of the coordinates, one column for every class."""
     classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
-    if folds:
-        classifier = logistic_regression_cv(
-            Cs=INVERSE_PENALTIES, cv=folds, scoring=_minus_log_loss, max_iter=MOST_ITERATIONS
-        )
     classifier.fit(rows.Z, labels.codes, sample_weight=labels.weight)
     return classifier.coef_.T, classifier.intercept_
 
@@ -156,16 +157,6 @@ def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Ind
     n_folds = min(most, int(counts[counts > 1].min()))
     parts = StratifiedKFold(n_folds).split(several[:, None], labels.codes[several])
     return [(np.append(several[train], single), several[test]) for train, test in parts]
-
-
-def _minus_log_loss(
-    classifier: Any, X: Any, y: Index, sample_weight: Floats | None = None
-) -> float:
-    """Score a classifier on rows that need not be of all classes."""
-    columns = np.searchsorted(classifier.classes_, y)
-    probability = classifier.predict_proba(X)[np.arange(len(y)), columns]
-    least = np.finfo(np.float64).tiny
-    return float(np.average(np.log(np.maximum(probability, least)), weights=sample_weight))
 
 
 def find_components(X: Any, seed: int, scaling: Scaling = standardisation) -> Affine:

@@ -22,14 +22,23 @@ with the logistic loss log(1 + exp(-m)) of margins m, or half the squared hinge 
 Newton's method for all folds together, from the smallest C to the largest, each from the solution
 before: the rows that a fold holds out have the weight v_i = 0 there. Where a full step does not
 lower the objective, it is halved.
+
+**Multinomial logistic regression** of K classes has the loss ``logsumexp_k(z_i w_k + b_k)`` minus
+the value of the row's own class, and the penalty 1/2 sum_k ||w_k||^2. (Of two classes only the
+difference of the w_k matters; the penalty is doubled, so that it is 1/2 ||w_1 - w_0||^2.) Systems
+of K r equations are too large for Newton's method: L-BFGS minimises the sum over all folds, which
+share nothing but the calls. Since Z'WZ is diagonal, so is the Hessian at 0, but for a matrix of the
+classes. In coordinates divided by the roots of its diagonal at the solution for the C before, few
+steps are enough however unequal the axes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
 
 from primum._typing import Floats, Index
 
@@ -41,6 +50,11 @@ MOST_STEPS, SMALLEST_STEP = 50, 1e-4
 # Added to the curvature along the intercept, which underflows if all rows are classified surely.
 LEAST_CURVATURE = 1e-12
 MOST_HALVINGS = 20
+# Of L-BFGS: the largest element of the gradient of the mean loss at which it stops, and the number
+# of steps that it remembers.
+LARGEST_SLOPE, MEMORY, MOST_QUASI_STEPS = 2e-5, 5, 1000
+# Exponentials of up to this number, and their inverses, do not overflow.
+LARGEST_EXPONENT = 300.0
 # An objective that is higher by this share is as low.
 ROUNDING = 1e-14
 
@@ -173,25 +187,36 @@ def margin_path(
     same. With ``mean``, C is that of the mean loss instead of the sum. Coefficients and intercept
     have one column; the last value is the position of C.
     """
-    weight = np.zeros((len(folds) + 1, len(codes)))  # the last problem is that of all rows
-    for number, (train, _) in enumerate(folds):
-        weight[number, train] = rows.weight[train]
-    weight[-1] = rows.weight
+    weight = _training_weights(rows, folds)
     if mean:
         weight /= weight.sum(axis=1, keepdims=True)
     signs, of_all, losses = np.where(codes == 1, 1.0, -1.0), [], []
     x = np.zeros((len(weight), rows.Z.shape[1] + 1))
     for C in inverse_penalties:
         x = _newton(rows.Z, signs, C * weight, x, loss)
-        held_out = loss.value(signs * _decisions(rows.Z, x))
-        means = [
-            np.average(held_out[k, test], weights=rows.weight[test])
-            for k, (_, test) in enumerate(folds)
-        ]
         of_all.append(x[-1])
-        losses.append(np.mean(means))
+        losses.append(_held_out_loss(rows, folds, loss.value(signs * _decisions(rows.Z, x))))
     best = int(np.argmin(losses))
     return of_all[best][:-1, None], of_all[best][-1:], best
+
+
+def _training_weights(rows: Principal, folds: Sequence[tuple[Index, Index]]) -> Floats:
+    """Return the weights of the rows in the training sets of the folds, and last in that of all."""
+    weight = np.zeros((len(folds) + 1, len(rows.Z)))
+    for number, (train, _) in enumerate(folds):
+        weight[number, train] = rows.weight[train]
+    weight[-1] = rows.weight
+    return weight
+
+
+def _held_out_loss(
+    rows: Principal, folds: Sequence[tuple[Index, Index]], losses: Floats
+) -> np.floating[Any]:
+    """Return the mean over folds of the weighted mean loss of their rows."""
+    means = [
+        np.average(losses[k, test], weights=rows.weight[test]) for k, (_, test) in enumerate(folds)
+    ]
+    return np.mean(means)
 
 
 def _decisions(Z: Floats, x: Floats) -> Floats:
@@ -235,3 +260,94 @@ def _shortened(
         step = np.where(higher[:, None], 0.5 * step, step)
         after = objective(x + step)
     return step, after
+
+
+def multinomial_path(
+    rows: Principal,
+    codes: Index,
+    folds: Sequence[tuple[Index, Index]],
+    inverse_penalties: Sequence[float] | Floats,
+) -> tuple[Floats, Floats]:
+    """Return coefficients and intercepts, one column per class, for the C of the least log loss.
+
+    ``codes`` are 0, ..., K - 1, and all of them occur.
+    """
+    weight, one_hot = _training_weights(rows, folds), np.eye(int(codes.max()) + 1)[codes]
+    share = weight / weight.sum(axis=1, keepdims=True)
+    problem = MultinomialFolds(np.column_stack([rows.Z, np.ones(len(codes))]), one_hot, share.T)
+    double = 2.0 if one_hot.shape[1] == 2 else 1.0
+    x = np.zeros((rows.Z.shape[1] + 1, len(weight), one_hot.shape[1]))
+    of_all, losses = [], []
+    for C in inverse_penalties:
+        x = problem.minimum(double / (C * weight.sum(axis=1)), x)
+        of_all.append(x[:, -1])
+        losses.append(_held_out_loss(rows, folds, problem.log_losses(x).T))
+    best = of_all[int(np.argmin(losses))]
+    return best[:-1], best[-1]
+
+
+@dataclass(frozen=True)
+class MultinomialFolds:
+    """Several multinomial regressions of the same rows, which differ in the weights of these.
+
+    Attributes
+    ----------
+    Z : array of shape (n_rows, n_axes + 1)
+        The coordinates, and a column of ones.
+    one_hot : array of shape (n_rows, n_classes)
+        The classes.
+    share : array of shape (n_rows, n_problems)
+        Weights of the rows; those of a problem add up to 1.
+    """
+
+    Z: Floats
+    one_hot: Floats
+    share: Floats
+
+    def values(self, x: Floats) -> Floats:
+        """Return the decision values (n_rows, n_problems, n_classes) of (n_axes + 1, ...)."""
+        return (self.Z @ x.reshape(len(x), -1)).reshape(len(self.Z), *x.shape[1:])
+
+    def log_losses(self, x: Floats) -> Floats:
+        """Return the losses (n_rows, n_problems)."""
+        values = self.values(x)
+        own = np.sum(values * self.one_hot[:, None], axis=2)
+        return np.asarray(logsumexp(values, axis=2) - own)
+
+    def minimum(self, penalties: Floats, start: Floats) -> Floats:
+        """Return the minima of the mean losses plus half the penalties times the squared norms."""
+        ridge = np.repeat(penalties[None], len(start), axis=0)
+        ridge[-1] = 0.0
+        unit = 1.0 / np.sqrt(self._curvature(start) + ridge[:, -1])[:, None, None]
+        scaled, shape = replace(self, Z=self.Z * unit[:, 0, 0]), start.shape
+        penalty = ridge[:, :, None] * unit**2
+
+        def objective(flat: Floats) -> tuple[float, Floats]:
+            u = flat.reshape(shape)
+            loss, gradient = scaled.mean_losses(u)
+            shrunk = penalty * u
+            return loss + 0.5 * float(np.vdot(u, shrunk)), (gradient + shrunk).reshape(-1)
+
+        options: Any = {"gtol": LARGEST_SLOPE, "maxcor": MEMORY, "maxiter": MOST_QUASI_STEPS}
+        first = (start / unit).reshape(-1)
+        found: Any = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(unit * found.x.reshape(shape))
+
+    def mean_losses(self, x: Floats) -> tuple[float, Floats]:
+        """Return the sum over problems of the mean losses, and its gradient."""
+        values = self.values(x)
+        if max(values.max(), -values.min()) > LARGEST_EXPONENT:
+            values -= values.max(axis=2, keepdims=True)
+        own = np.einsum("ijk,ik->ij", values, self.one_hot)
+        np.exp(values, out=values)
+        total = values @ np.ones(values.shape[2])  # faster than a sum of few
+        loss = float(np.vdot(self.share, np.log(total) - own))
+        values *= (self.share / total)[:, :, None]
+        values -= self.share[:, :, None] * self.one_hot[:, None]
+        return loss, (self.Z.T @ values.reshape(len(values), -1)).reshape(x.shape)
+
+    def _curvature(self, x: Floats) -> Floats:
+        """Return the diagonal of the Hessian of the last problem, in the mean over classes."""
+        p = softmax(self.values(x)[:, -1], axis=1)
+        weight = self.share[:, -1] * np.mean(p * (1.0 - p), axis=1)
+        return np.asarray(weight @ self.Z**2) + LEAST_CURVATURE

@@ -123,9 +123,9 @@ def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Float
     return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
 
 
-def forest_model(forest: Any, labels: Targets) -> ForestModel:
-    """Return the nodes of a fitted forest of scikit-learn, with the scores of all outputs."""
-    trees = [tree.tree_ for tree in forest.estimators_]
+def forest_model(fitted: Sequence[Any], labels: Targets) -> ForestModel:
+    """Return the nodes of fitted trees of scikit-learn, with the scores of all outputs."""
+    trees = [tree.tree_ for tree in fitted]
     names = ("feature", "threshold", "children_left", "children_right")
     feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
@@ -137,12 +137,28 @@ def forest_model(forest: Any, labels: Targets) -> ForestModel:
     return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
 
 
+def grown(kind: Any, X: Any, y: AnyArray, weight: Floats | None, seed: int) -> list[Any]:
+    """Return the trees of scikit-learn's forest of a kind of trees, each fitted to all rows.
+
+    The forest checks parameters and labels again for every tree, which takes as long as the tree.
+    """
+    from sklearn import config_context
+    from sklearn.utils import check_array, check_random_state
+
+    rows = check_array(X, accept_sparse="csc", accept_large_sparse=False, dtype=np.float32)
+    if not isinstance(rows, np.ndarray):
+        rows.sort_indices()
+    rng = check_random_state(seed)
+    seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(TREES)]
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        return [kind(random_state=own).fit(rows, y, weight, check_input=False) for own in seeds]
+
+
 def extra_trees(X: Any, labels: Labels, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees; scales do not matter to them."""
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.tree import ExtraTreeClassifier
 
-    forest = ExtraTreesClassifier(TREES, random_state=seed)
-    return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
+    return forest_model(grown(ExtraTreeClassifier, X, labels.codes, labels.weight, seed), labels)
 
 
 def random_forest(
@@ -152,16 +168,16 @@ def random_forest(
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(TREES, n_jobs=1, random_state=seed)
-    return forest_model(forest.fit(X, labels.codes, sample_weight=labels.weight), labels)
+    forest.fit(X, labels.codes, sample_weight=labels.weight)
+    return forest_model(forest.estimators_, labels)
 
 
 def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees of numbers."""
-    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.tree import ExtraTreeRegressor
 
-    forest = ExtraTreesRegressor(TREES, random_state=seed)
-    forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
-    return forest_model(forest, numbers)
+    trees = grown(ExtraTreeRegressor, X, numbers.values[:, 0], numbers.weight, seed)
+    return forest_model(trees, numbers)
 
 
 ROUNDS, LEAVES, BINS = 100, 8, 63
@@ -293,7 +309,7 @@ class ForestRegressor(CandidateRegressor):
 
         forest = RandomForestRegressor(TREES, n_jobs=1, random_state=self.random_state)
         forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
-        return forest_model(forest, numbers)
+        return forest_model(forest.estimators_, numbers)
 
 
 class BoostingRegressor(CandidateRegressor):
