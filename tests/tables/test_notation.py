@@ -128,6 +128,16 @@ def test_numbers_in_different_units_are_left_alone():
     )
 
 
+def test_a_target_in_different_units_is_said_to_be_text():
+    prices = [f"{cell} {'EUR' if row % 3 else 'USD'}" for row, cell in enumerate(COMMAS)]
+    found = problem_of("x", x=prices)
+    assert found.labels.tolist() == prices
+    assert found.kind.how == (
+        "The numbers in column 'x' have different units, such as 'EUR' and 'USD', and are treated "
+        "as text: write them in one unit."
+    )
+
+
 def test_a_text_that_repeats_among_numbers_counts_as_missing():
     income = [*COMMAS[:50], *["refused"] * 10]
     found, values = column(income)

@@ -26,7 +26,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.tables.cells import NUMBER, THOUSANDS
 from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
-from primum.tables.notation import mark_shown, sampled_cells
+from primum.tables.notation import mark_shown, only_mark, sampled_cells
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
@@ -231,36 +231,43 @@ class CsvTable(TableFile):
 
     def frame(self, as_text: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         parts = [part.as_written for part in self.parts([], self.columns)]
-        cells, samples = {}, []
+        cells, marks = {}, []
         for name in self.columns:
             text = pa.chunked_array([part.pop(name) for part in parts]).combine_chunks()
-            some = sampled_cells(text).to_pylist()
-            samples.append([cell for cell in some if cell not in self.missing])
-            as_written = name in as_text
-            cells[name] = text.to_numpy(zero_copy_only=False) if as_written else self._typed(text)
+            if name in as_text:
+                cells[name], mark = text.to_numpy(zero_copy_only=False), self._mark(text)
+            else:
+                cells[name], mark = self._typed(text)
+            marks.append(mark)
         # Semicolons separate fields where commas are decimal marks.
         if_both = "," if self.file.separator == ";" else ""
-        self.decimal = self.decimal or mark_shown(samples, if_both) or None
+        self.decimal = self.decimal or only_mark(marks, if_both) or None
         return pd.DataFrame(cells)
 
-    def _typed(self, text: Any) -> AnyArray:
-        """Return a column as numbers if all its cells are, else as text; 007 is a name.
+    def _mark(self, text: Any) -> str:
+        """Return the decimal mark that text shows."""
+        return mark_shown(c for c in sampled_cells(text).to_pylist() if c not in self.missing)
 
-        Columns of one file can differ in their decimal marks, for example if one of them holds
-        version numbers. Where commas separate fields, a comma inside a field is more likely to
-        separate thousands. Numbers that may have three decimals or separate thousands stay text,
-        which is read by what the other columns show.
+    def _typed(self, text: Any) -> tuple[AnyArray, str]:
+        """Return a column as numbers if all its cells are, else as text, and the mark it shows.
+
+        With a cell such as 007 it consists of names. Columns of one file can differ in their
+        decimal marks, for example if one of them holds version numbers. Where commas separate
+        fields, a comma inside a field is more likely to separate thousands. Numbers that may have
+        three decimals or separate thousands stay text, which is read by what other columns show.
         """
         absent = pc.is_in(text, value_set=pa.array(self.missing, pa.string()))
         given = ~absent.to_numpy(zero_copy_only=False)
         named = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
-        if not named and not _is_doubtful(text.filter(pc.invert(absent))):
+        present = text.filter(pc.invert(absent))
+        if not named and not _is_doubtful(present):
             mark = self.file.decimal
             for other in mark if self.file.separator == "," else dict.fromkeys((mark, ".", ",")):
                 numbers = to_numbers(text, other, self.missing)
                 if not (np.isnan(numbers) & given).any():
-                    return numbers
-        return np.asarray(pc.if_else(absent, None, text).to_numpy(zero_copy_only=False))
+                    has_mark = pc.any(pc.match_substring(present, other)).as_py()
+                    return numbers, other if has_mark else ""
+        return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False), self._mark(text)
 
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
         self.require([*numbers, *as_written])

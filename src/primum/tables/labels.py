@@ -35,7 +35,7 @@ from primum.tables.cells import (
     objects_of,
     plain_text,
 )
-from primum.tables.notation import common_unit, doubtful_mark, marks_by_preference
+from primum.tables.notation import common_unit, different_units, doubtful_mark, marks_by_preference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,6 +265,8 @@ def read_target(
     _check_known(labels, cells, where)
     if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
         labels = [None if label is None else str(label) for label in labels]
+    if len(set(known)) > MAX_CODES and not kind.told:
+        kind = replace(kind, how=kind.how or different_units(known, f"The numbers in {where}"))
     return TableLabels(object_array(labels), kind)
 
 

@@ -63,7 +63,7 @@ def decimal_mark_of(frame: "pd.DataFrame", missing: Sequence[str] = ()) -> str:
     """
     columns = (usual_type(frame[name]) for name in frame.columns)
     texts = (column for column in columns if getattr(column.dtype, "kind", "O") == "O")
-    return mark_shown(objects_of(sampled_cells(column), missing) for column in texts)
+    return only_mark(mark_shown(objects_of(sampled_cells(text), missing)) for text in texts)
 
 
 def sampled_cells(values: Any) -> Any:
@@ -71,13 +71,14 @@ def sampled_cells(values: Any) -> Any:
     return values[:: max(1, len(values) // SAMPLED)]
 
 
-def mark_shown(columns: Iterable[Iterable[Any]], if_both: str = "") -> str:
-    """Return the decimal mark that columns of cells show; ``if_both`` if they differ."""
-    shown = {mark for mark in map(_mark_of_column, columns) if mark}
+def only_mark(marks: Iterable[str], if_both: str = "") -> str:
+    """Return the decimal mark that columns show, some of them none; ``if_both`` if they differ."""
+    shown = set(marks) - {""}
     return if_both if len(shown) > 1 else "".join(shown)
 
 
-def _mark_of_column(cells: Iterable[Any]) -> str:
+def mark_shown(cells: Iterable[Any]) -> str:
+    """Return the decimal mark that the cells of a column show; empty if none."""
     texts = [c for c in cells if isinstance(c, str) and c.lower() not in USUAL_MISSING]
     if not any(mark in text for text in texts for mark in MARKS):
         return ""
@@ -110,14 +111,14 @@ def common_unit(cells: Iterable[Any]) -> str:
     return unit if count >= MOSTLY * n_cells else ""
 
 
-def different_units(cells: Iterable[Any]) -> str:
+def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
     """Return a sentence on numbers that have several units; empty if they have not."""
     units, n_cells = _units(cells)
     if not 1 < len(units) <= MOST_UNITS or units.total() < MOSTLY * n_cells:
         return ""
     some = " and ".join(repr(unit) for unit, _ in units.most_common(2))
     return (
-        f"Its numbers have different units, such as {some}, and are treated as text: write them in "
+        f"{what} have different units, such as {some}, and are treated as text: write them in "
         "one unit."
     )
 
