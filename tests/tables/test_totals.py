@@ -74,6 +74,8 @@ def test_amounts_written_as_text():
     frame = ending(shop="Total", amount=AMOUNT, visits=VISITS)
     frame["amount"] = [f"€ {amount:.2f}".replace(".", ",") for amount in frame["amount"]]
     assert summed_columns(frame, "kind", ()) == ["amount", "visits"]
+    frame["visits"] = [f"{100 * visits:,.0f}".replace(",", ".") for visits in frame["visits"]]
+    assert summed_columns(frame, "kind", ()) == ["amount", "visits"]
 
 
 def test_a_problem_says_so():

@@ -83,14 +83,16 @@ def summed_columns(frame: "pd.DataFrame", target: str | None, missing: Sequence[
 
 
 def _numbers(frame: "pd.DataFrame", missing: Sequence[str]) -> Iterator[tuple[str, Floats]]:
-    """Yield the columns whose last cell is a number other than 0, as numbers."""
+    """Yield the columns whose last cell is a number other than 0, as numbers.
+
+    Of 860, 1.822 and 2.682 the last is the sum of the others only if points separate thousands.
+    """
     for name in frame.columns:
-        for mark in ".,":
-            if not np.isnan(numbers_of(frame[name].iloc[-1:], mark, missing)[0]):
-                values = numbers_of(frame[name], mark, missing)
-                if values[-1] != 0:
-                    yield name, values
-                break
+        last = frame[name].iloc[-1:]
+        marks = [mark for mark in ".," if not np.isnan(numbers_of(last, mark, missing)[0])]
+        read = [numbers_of(frame[name], mark, missing) for mark in marks]
+        if read and read[0][-1] != 0:
+            yield name, next(filter(_ends_in_sum, read), read[0])
 
 
 def _ends_in_sum(values: Floats) -> bool:
