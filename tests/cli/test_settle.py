@@ -134,7 +134,10 @@ def test_from_a_table_to_a_settled_answer(compared, call, truth, tmp_path):
     )
     assert exactly in output
     assert "and all are labelled" in output
-    assert f"saves the model that was judged. {REFITTED}; in Python fit_recommended()" in output
+    assert f"{REFITTED}; in Python fit_recommended()" in output
+    assert "saves the model that was judged" not in output  # it is saved
+    again = succeeded(call("settle", "report"))
+    assert f"saves the model that was judged. {REFITTED}; in Python fit_recommended()" in again
     assert "Report: report/report.html" in output
     assert exactly in (folder / "report.html").read_text()
 

@@ -18,6 +18,7 @@ import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.plan import ComparisonPlan, parts_of, read_table
+from primum.comparison.records import with_class_names
 from primum.comparison.store import ResultsError
 from primum.judging.difference import Posterior
 from primum.judging.held_out import resampled_difference
@@ -279,6 +280,12 @@ class Failing(LogisticRegression):
         if X[0, 0] > 0:
             raise FloatingPointError("no convergence here")
         return super().fit(X, y)
+
+
+def test_failures_name_classes():
+    reason = "5 rows of every class are needed, but class 1 has 2 (class 7)"
+    named = with_class_names(reason, ["fraud", "ok"])
+    assert named == "5 rows of every class are needed, but class 'ok' has 2 (class 7)"
 
 
 def test_failures_are_listed_and_the_method_is_not_judged():

@@ -228,6 +228,7 @@ def test_rows_that_only_settled_questions_need_are_not_asked_for_again():
     assert more.high == own[asking.leading.expected_more[1] - 1] + 1
     assert asking.request.startswith("Label rows from the top of the sheet: about ")
     assert f"of its 60 rows decide between {SAFE} and {BASE}" in asking.request
+    assert asking.request.endswith(f" differ on 30; the other rows compare {TWIN} and {BASE}.")
     assert not asking.settled
     found = asking.with_labels({int(row): "yes" for row in asking.rows if row < 30})
     assert found.pairs[0].settled

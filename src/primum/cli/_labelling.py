@@ -39,6 +39,7 @@ QUESTION_MARK = (
 )
 # A name without a folder, and none of "." and "..".
 PLAIN_NAME = re.compile(r"(?!\.+$)[^/\\:\0]+")
+FITTED_AGAIN = f"{REFITTED}; in Python fit_recommended() fits it."
 KEEP_MARKS = (
     f"If you add these labels to your table, copy the column {CHOSEN} with them: they were "
     "not drawn at random, so they may be trained on, but no model may be judged by them."
@@ -163,7 +164,7 @@ def command_words(folder: Path, sheet: str) -> LabellingWords:
         how=f"The sheet is {folder / sheet}; {folder / PAGE} shows its rows one at a time.",
         saving=(
             f"{settle_command(folder)} --save-model PATH saves the model that was judged. "
-            f"{REFITTED}; in Python fit_recommended() fits it."
+            f"{FITTED_AGAIN}"
         ),
     )
 

@@ -1,5 +1,6 @@
 """``primum settle``: read labels of the rows that were asked for, and say what they settle."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -7,7 +8,13 @@ import click
 from primum._files import write_file
 from primum._words import counted, wrapped
 from primum.cli._comparison import check_file, printable
-from primum.cli._labelling import KEEP_MARKS, Labelling, how_to_label, update_report
+from primum.cli._labelling import (
+    FITTED_AGAIN,
+    KEEP_MARKS,
+    Labelling,
+    how_to_label,
+    update_report,
+)
 from primum.cli._options import format_options, plain_errors, warn
 from primum.comparison.settled import in_words
 from primum.judging.error_bounds import OPEN
@@ -64,7 +71,7 @@ def settle(
         if labelling.labels:
             if problem := update_report(labelling, folder):
                 warn(problem)
-            click.echo(printable(_standing(labelling, folder)))
+            click.echo(printable(_standing(labelling, folder, saves=model is not None)))
         else:
             click.echo(printable(_nothing_yet(labelling, folder)))
         if model is not None:
@@ -92,10 +99,12 @@ def _news(before: Labelling, now: Labelling) -> str:
     return labels + cannot
 
 
-def _standing(labelling: Labelling, folder: Path) -> str:
+def _standing(labelling: Labelling, folder: Path, *, saves: bool) -> str:
     """Return what is settled, what to use, what is still needed, and what to keep in mind."""
-    settling = labelling.course.settling(labelling.settlement)
-    head = labelling.course.headline_of(settling)
+    course, settling = labelling.course, labelling.course.settling(labelling.settlement)
+    if saves:  # and is told so
+        course = replace(course, labelling=replace(course.labelling, saving=FITTED_AGAIN))
+    head = course.headline_of(settling)
     further = labelling.settlement.further
     texts = [settling.found, *further, head.next_step, KEEP_MARKS]
     shown = [wrapped(text) for text in texts if text]

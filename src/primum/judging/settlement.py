@@ -428,8 +428,19 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             f"{f'Optional: {label.lower()}' if self.settled else label}: about {amount} "
             f"{'more ' if self.labels else ''}of its {counted(len(self.rows), 'row')} "
             f"{'decides' if amount == '1' else 'decide'} between {asked.challenger} and "
-            f"{asked.baseline}{also}."
+            f"{asked.baseline}{also}.{self._serving}"
         )
+
+    @property
+    def _serving(self) -> str:
+        """What the other rows are for, if the first open question does not need all of them."""
+        both = zip(self.questions, self.pairs, strict=True)
+        (first, _), *others = [(ask, answer) for ask, answer in both if not answer.settled]
+        own = int(first.differs.sum())
+        if first.differs[self.places_to_label].all() or not others:
+            return ""
+        further = [f"{answer.challenger} and {answer.baseline}" for _, answer in others]
+        return f" These two differ on {own}; the other rows compare {listed(further)}."
 
     @property
     def skipped(self) -> str:
