@@ -11,7 +11,6 @@ from committed import EXPERIMENTS
 SHOWN = {
     "safe stack": "SafeClassifier",
     "supervised stack": "the same without\nunlabelled rows",
-    "icls": "ICLS, tuned",
     "kernel": "manifold kernel",
     "tsvm": "transductive SVM",
     "spreading": "label spreading",
