@@ -37,6 +37,8 @@ PATIENCE = 60.0
 # ... and how long all workers may be paused, because they are short of memory, or the scheduler
 # may not respond, because it is busy with many tasks.
 LONG_PATIENCE = 600.0
+# An answer of the scheduler is waited for in turns of this length, in seconds.
+ANSWER_WITHIN = 10.0
 
 
 class DaskRows(Rows):
@@ -381,10 +383,14 @@ class _Watch:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.idle_since: float | None = None
+        self.silent_since: float | None = None
 
     def look(self) -> None:
         """Check the workers; raise an error if none has been running for too long."""
-        if self._ask("ncores_running"):
+        running = self._ask("ncores_running")
+        if running is None:  # no answer yet
+            return
+        if running:
             self.idle_since = None
             return
         now = time.monotonic()
@@ -395,17 +401,27 @@ class _Watch:
             raise _stuck(f"has had {state} for {now - self.idle_since:.0f} s")
 
     def _ask(self, question: str) -> Any:
-        """Query the scheduler about its workers."""
+        """Query the scheduler about its workers; None if it has not answered.
+
+        The wait is short, so that a pass that was cancelled meanwhile ends.
+        """
         from distributed import TimeoutError
 
+        asked = time.monotonic()
+        wait = min(ANSWER_WITHIN, LONG_PATIENCE)
         try:
-            return self.client.sync(
-                getattr(self.client.scheduler, question), callback_timeout=LONG_PATIENCE
+            answer = self.client.sync(
+                getattr(self.client.scheduler, question), callback_timeout=wait
             )
         except TimeoutError as error:
-            raise _stuck(f"has not responded for {LONG_PATIENCE:.0f} s") from error
+            self.silent_since = asked if self.silent_since is None else self.silent_since
+            if time.monotonic() - self.silent_since >= LONG_PATIENCE:
+                raise _stuck(f"has not responded for {LONG_PATIENCE:.0f} s") from error
+            return None
         except OSError:  # the client notices the lost connection and cancels the pass
-            return {}
+            answer = {}
+        self.silent_since = None
+        return answer
 
 
 def _stuck(state: str) -> RuntimeError:
