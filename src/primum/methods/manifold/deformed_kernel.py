@@ -190,9 +190,15 @@ class Deformation:
             factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             raise _too_rough(ratio) from None
-        if np.finfo(float).eps * _largest_inverse(factor, diagonal) > LARGEST_ERROR:
+        if np.finfo(factor.dtype).eps * _largest_inverse(factor, diagonal) > LARGEST_ERROR:
             raise _too_rough(ratio)
         return DeformedKernel(self, float(ratio), factor)
+
+    def in_single_precision(self) -> "Deformation":
+        """Return the same in single precision, in which further ratios take half the time."""
+        features: Any = self.features.astype(np.float32)
+        roughness: Any = self.roughness.astype(np.float32)
+        return replace(self, features=features, roughness=roughness)
 
 
 @dataclass(frozen=True)
@@ -281,7 +287,7 @@ def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
     eigenvalue above 1, so the largest element of the diagonal is a bound, which is mostly enough.
     """
     bound = float(diagonal.max(initial=0.0))
-    if np.finfo(float).eps * bound <= LARGEST_ERROR:
+    if np.finfo(factor.dtype).eps * bound <= LARGEST_ERROR:
         return bound
     root, size = np.sqrt(diagonal), 1.0
     v = np.random.default_rng(0).normal(size=len(root))

@@ -10,7 +10,7 @@ from primum.safe.candidates.base import (
     Supervised,
     Targets,
 )
-from primum.safe.candidates.graphs import DeformedKernel, Spreading, labeled_kernel, neighbors
+from primum.safe.candidates.graphs import GraphKernel, Spreading, labeled_kernel, neighbors
 from primum.safe.candidates.linear import AllComponents, labeled_components, logistic, ridge
 from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
 from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
@@ -23,7 +23,7 @@ CANDIDATES: dict[str, Candidate] = {
         Supervised("logistic", logistic),
         AllComponents(),
         Spreading(),
-        DeformedKernel(),
+        GraphKernel(),
         TSVM(),
         Implicit(),
         Supervised("forest", extra_trees),
@@ -39,7 +39,7 @@ NUMBER_CANDIDATES: dict[str, Candidate] = {
     for candidate in (
         Supervised("ridge", ridge),
         AllComponents(),
-        DeformedKernel(),
+        GraphKernel(),
         Supervised("forest", extra_trees_of_numbers),
         Supervised("components (labelled)", labeled_components),
         Supervised("kernel (labelled)", labeled_kernel, growth=3.0),

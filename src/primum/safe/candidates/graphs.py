@@ -21,24 +21,27 @@ Kernel ridge regression in a Gaussian kernel with the penalty r f' Lap f, where 
 normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): features F with ``F F'``
 equal to the deformed kernel of the labelled rows are computed once for every bandwidth and strength
 r. A fold is then a ridge regression on ``F[train]``, with the option whose leave-one-out error is
-least; r = 0 is one of them. What other rows need is computed for the option of the final model
-only. The counterpart is the kernel ridge regression of the labelled training rows.
+least; r = 0 is one of them. Single precision is enough to choose; what other rows need is computed
+in double precision, for the option of the final model only. The counterpart is the kernel ridge
+regression of the labelled training rows.
 
 References
 ----------
 Jegerlehner, B. (1996). Krylov space solvers for shifted linear systems. arXiv:hep-lat/9612014.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
 from primum.methods.manifold.deformed_kernel import (
+    DeformedKernel,
     deform_kernel,
     laplacian_power,
     neighbor_graph,
@@ -287,7 +290,7 @@ def distances_among(X: Any) -> Floats:
 def gammas_of(distances: Floats) -> list[float]:
     """Return the options of gamma, given the squared distances between rows."""
     # Copies of a row have distances that are rounding: with many, so would be the median.
-    pairs = distances[np.triu_indices(len(distances), 1)]
+    pairs = squareform(distances, checks=False)
     positive = pairs[pairs > ROUNDING * pairs.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
     return [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
@@ -331,8 +334,11 @@ class PreparedKernel(Prepared):
     note: str = ""
 
     def fit(self, train: Index, labels: Targets) -> KernelModel:  # noqa: D102
-        option, model = self._best(train, labels)
-        coef = self.expansion(option, model.coef)
+        option, _ = self._best(train, labels)
+        deformed, labeled = self.deformed(option), np.arange(len(option.features))
+        features, back = features_of(deformed.gram(labeled))
+        model = fit_ridge(features[train], labels.take(train))[0]
+        coef = deformed.expansion(labeled, back @ model.coef)
         scores = option.gamma, coef, model.intercept, labels.are_shares
         return KernelModel(self.change, self.scaled, *scores)
 
@@ -346,17 +352,29 @@ class PreparedKernel(Prepared):
         best = int(np.argmax([score for _, score in fits]))
         return self.options[best], fits[best][0]
 
-    def expansion(self, option: DeformedFeatures, coef: Floats) -> Floats:
-        """Return functions of F as combinations of the Gaussian kernel with all rows."""
-        F = option.features
+    def deformed(self, option: DeformedFeatures) -> DeformedKernel:
+        """Return the deformed kernel of all rows in double precision, also for other rows."""
         kernel = np.exp(-option.gamma * distances_among(self.scaled))
-        # F = K~ R with the deformed kernel K~ of the labelled rows, where R = F / (F'F).
-        dual = (F / np.sum(F**2, axis=0)) @ coef
-        deformed = deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
-        return deformed.expansion(np.arange(len(F)), dual)
+        return deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
 
 
-class DeformedKernel(Candidate):
+def labeled_grams(K: Floats, laplacian: Any, n_labeled: int) -> Iterator[Floats]:
+    """Yield the deformed kernels of the labelled rows for all strengths; K is overwritten.
+
+    Single precision is enough to choose one, unless the penalty is too rough for it.
+    """
+    labeled, plain = np.arange(n_labeled), K[:n_labeled, :n_labeled].copy()
+    deformation = deform_kernel(K, laplacian, overwrite=True)
+    single = deformation.in_single_precision()
+    for strength in STRENGTHS:
+        try:
+            gram = single.at(strength).gram(labeled) if strength else plain
+        except ValueError:
+            gram = deformation.at(strength).gram(labeled)
+        yield gram.astype(np.float64)
+
+
+class GraphKernel(Candidate):
     """Kernel ridge regression in the deformed kernel of all rows."""
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
@@ -367,16 +385,15 @@ class DeformedKernel(Candidate):
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102
         used = rows.sampled_for(self)
         change = used.scaling(used.all)
-        X, labeled = change.transform(used.all), np.arange(rows.n_labeled)
+        X = change.transform(used.all)
         laplacian = laplacian_power(neighbor_graph(X, KERNEL_NEIGHBORS), normalized=True)
         distances, options = distances_among(X), []
         for gamma in gammas_of(distances):
-            K = np.exp(-gamma * distances)
-            plain = K[np.ix_(labeled, labeled)]
-            deformation = deform_kernel(K, laplacian, overwrite=True)
-            for strength in STRENGTHS:
-                gram = deformation.at(strength).gram(labeled) if strength else plain
-                options.append(DeformedFeatures(gamma, strength, features_of(gram)[0]))
+            grams = labeled_grams(np.exp(-gamma * distances), laplacian, rows.n_labeled)
+            options += [
+                DeformedFeatures(gamma, strength, features_of(gram)[0])
+                for strength, gram in zip(STRENGTHS, grams, strict=True)
+            ]
         note = sampled_note(self.name, rows, used)
         return PreparedKernel(change, X, laplacian, options, note)
 
