@@ -59,7 +59,7 @@ def test_a_verdict_a_table_and_a_report(compare, tmp_path):
     assert "tuned baseline" in output
     first = {line.split(" ")[0] for line in output.splitlines()}
     assert {"baseline", "ridge", "logistic", "EM-LDA"} <= first
-    assert "The model to deploy (the tuned baseline): error " in output
+    assert "The model to deploy is the tuned baseline: error " in output
     model = output[output.index("recall") :].splitlines()[2:4]
     assert [line.split()[:2] for line in model] == [["no", "12"], ["yes", "12"]]
     assert sum(int(line.split()[-1]) for line in model) == 36

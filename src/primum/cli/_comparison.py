@@ -99,7 +99,7 @@ def _model_text(result: Comparison) -> str:
     """Return the loss of the recommended model, and what it does."""
     if (card := result.model_card) is None:
         return ""
-    loss = f"The model to deploy ({result.name_in_words(card.name)}): {loss_in_words(card)}."
+    loss = f"The model to deploy is {result.name_in_words(card.name)}: {loss_in_words(card)}."
     if isinstance(card, NumberCard):
         return wrapped(f"{loss} {errors_in_words(card)}")
     return f"{wrapped(loss)}\n\n{_classes_text(card)}"
