@@ -1,17 +1,22 @@
 """The safe choice with unlabelled rows in a Parquet folder: time and peak memory.
 
 Writes the folder, and then measures in a process each: one pass over the rows (their moments), the
-fit to a sample of them in memory, the fit from the folder, and its predictions for one file. The
-fit from the folder should take at most three times one pass plus the fit to the sample, and 2 GB.
-CPU seconds of one thread, because the machine may be shared. The folder is removed at the end.
+fit to a sample of them in memory, the fit from the folder, its predictions for one file, and the
+fit on a Dask cluster of two workers, one of which is killed (the CPU time and memory are those of
+the client). The fit from the folder should take at most three times one pass plus the fit to the
+sample, and 2 GB. CPU seconds of one thread, because the machine may be shared. The folder is
+removed at the end.
 """
 
 import argparse
 import json
+import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +27,7 @@ from threadpoolctl import threadpool_limits
 LABELED, FEATURES = 200, 20
 MEMORY_LIMIT = 2000  # MB
 PASSES = 3
+KILLED_AFTER = 0.5  # seconds
 
 
 def main():
@@ -106,7 +112,32 @@ def predict_file(folder):
     return lambda: clf.predict_proba(min(folder.iterdir()))
 
 
-WORK = {"pass": one_pass, "sample": fit_sample, "folder": fit_folder, "predict": predict_file}
+def fit_cluster(folder):
+    """Return a function that fits to rows on two workers, and kills one of them meanwhile."""
+    from dask import dataframe
+    from distributed import Client, LocalCluster
+
+    client = Client(LocalCluster(2, threads_per_worker=1, dashboard_address="127.0.0.1:0"))
+    victim, *_ = before = list(client.run(os.getpid).values())
+    run, _ = fit(dataframe.read_parquet(folder))
+
+    def run_and_kill():
+        threading.Timer(KILLED_AFTER, os.kill, [victim, signal.SIGKILL]).start()
+        run()
+        client.wait_for_workers(2)
+        after = list(client.run(os.getpid).values())
+        print(f"workers {before}, then {after}", file=sys.stderr)
+
+    return run_and_kill
+
+
+WORK = {
+    "pass": one_pass,
+    "sample": fit_sample,
+    "folder": fit_folder,
+    "predict": predict_file,
+    "cluster": fit_cluster,
+}
 
 
 def compare(folder, n_files):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from primum import ICLSClassifier, USMClassifier
+from primum import ICLSClassifier, SafeClassifier, USMClassifier
 from primum.equations.moments import gather_moments
 from primum.rows import RowsChangedError, dask_rows
 from primum.rows.dask_rows import DaskRows
@@ -358,6 +358,21 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, always_stream, tm
     # Not to the last bit: how BLAS sums depends on where in memory a partition arrives.
     np.testing.assert_allclose(shaken.coef_, quiet.coef_, rtol=1e-12)
     assert shaken.certificate_.passes == quiet.certificate_.passes
+
+
+def test_the_safe_choice_fits_and_predicts_on_workers_one_of_which_is_killed(client, tmp_path):
+    X, y, X_u = problem(U=24_000)  # more than a sample
+    rows = da.from_array(X_u, chunks=(5000, 6))
+    simple = {"candidates": ["components"], "baseline": ["ridge"], "cv": 3, "n_repeats": 1}
+    safe = SafeClassifier(**simple, random_state=0)
+    quiet = safe.fit(X, y, X_unlabeled=X_u).report_["brier"]
+    expected = safe.predict_proba(X_u)
+    deadly = dying(rows, tmp_path, 3, 1)
+    within_the_limit(lambda: safe.fit(X, y, X_unlabeled=deadly))
+    assert (tmp_path / "0").exists()
+    np.testing.assert_allclose(safe.report_["brier"], quiet, rtol=1e-8)
+    scores = within_the_limit(lambda: safe.predict_proba(rows).compute())
+    np.testing.assert_allclose(scores, expected, rtol=1e-8)
 
 
 def test_an_error_of_a_kernel_arrives_as_it_is(client):
