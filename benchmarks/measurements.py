@@ -54,6 +54,44 @@ class Row:
     figures: tuple[Figure, ...]
 
 
+# How many times as long as LogisticRegressionCV the safe choice should take at most.
+SAFE_BARS = {
+    "breast cancer, 40 of 569 x 30": 25,
+    "simulated, 200 of 4 200 x 30": 45,
+    "digits, 50 of 1 797 x 64, ten classes": 15,
+    "simulated, 150 of 3 000 x 150, three classes": 25,
+}
+
+
+def safe_choice(quick):
+    """Compare the safe choice with LogisticRegressionCV on the labelled rows."""
+    from safe import PROBLEMS, import_everything, reference_and_fit
+
+    import_everything()
+    turns = 1 if quick else 3
+    times = [reference_and_fit(*PROBLEMS[name](), turns) for name in SAFE_BARS]
+    return Measured(f"{turns} turns", tuple(float(fit / reference) for reference, fit in times))
+
+
+def safe_text(quick):
+    """Compare the safe choice of sparse rows with that of their first components."""
+    from safe import import_everything, sparse_and_dense
+
+    import_everything()
+    given, reduced = sparse_and_dense()
+    return Measured("150 of 4 000 x 3 000, three classes", (float(given / reduced),))
+
+
+def safe_comparison(quick):
+    """Compare a comparison of the safe stack alone with a fit."""
+    from safe import PROBLEMS, comparison_and_fit, import_everything
+
+    import_everything()
+    name = next(iter(SAFE_BARS))
+    whole, fit = comparison_and_fit(*PROBLEMS[name]())
+    return Measured(name, (float(whole / fit),))
+
+
 def in_memory(quick):
     """Compare ICLS with supervised least squares on the same rows, which sees all labels."""
     from scale import problem
@@ -309,6 +347,9 @@ def on_accelerator(name, seconds, **kind):
 
 
 ROWS = (
+    Row("safe", safe_choice, tuple(Figure(name, "x", bar) for name, bar in SAFE_BARS.items())),
+    Row("safe, text", safe_text, (Figure("sparse TF-IDF / its 200 components", "x", 2),)),
+    Row("compare", safe_comparison, (Figure("comparison / one fit", "x", 2),)),
     Row(
         "in memory",
         in_memory,
