@@ -18,10 +18,10 @@ larger b are multiples of that with the smallest one, whose iterations they need
 (Jegerlehner 1996). Only the rows of G are kept of their solutions.
 
 Kernel ridge regression in a Gaussian kernel with the penalty r f' Lap f, where Lap is the
-normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): features F with ``F F'``
-equal to the deformed kernel of the labelled rows are computed once for every bandwidth and strength
-r. A fold is then a ridge regression on ``F[train]``, with the option whose leave-one-out error is
-least; r = 0 is one of them. Single precision is enough to choose; what other rows need is computed
+normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): the deformed kernel of the
+labelled rows is computed once for every bandwidth and strength r. A fold is then a ridge regression
+in the part of its training rows, with the option whose leave-one-out error is least; r = 0 is one
+of them. Single precision is enough to choose; what other rows need is computed
 in double precision, for the option of the final model only. The counterpart is the kernel ridge
 regression of the labelled training rows.
 
@@ -59,7 +59,7 @@ from primum.safe.candidates.base import (
     Targets,
     sampled_note,
 )
-from primum.safe.candidates.linear import fit_ridge
+from primum.safe.candidates.linear import fit_kernel_ridge
 
 # Of the graph on which labels spread, and how far they spread.
 SPREADING_NEIGHBORS = (5, 10, 20)
@@ -73,8 +73,6 @@ KERNEL_NEIGHBORS = 10
 # In units of the median distance between rows.
 BANDWIDTHS = (0.25, 0.5, 1.0)
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
-# Eigenvalues of a kernel matrix below this fraction of the largest are rounding.
-SMALLEST = 1e-12
 # Squared distances below this fraction of the largest are rounding.
 ROUNDING = 1e-13
 # In place of a divisor that is 0, also in single precision.
@@ -296,16 +294,8 @@ def gammas_of(distances: Floats) -> list[float]:
     return [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
 
 
-def features_of(K: Floats) -> tuple[Floats, Floats]:
-    """Return F with ``F F' = K``, and R with ``F = K R``."""
-    values, vectors = np.linalg.eigh(K)
-    used = values > SMALLEST * values[-1]
-    roots = np.sqrt(values[used])
-    return vectors[:, used] * roots, vectors[:, used] / roots
-
-
 @dataclass(frozen=True)
-class DeformedFeatures:
+class DeformedGram:
     """A deformed kernel of the labelled rows.
 
     Attributes
@@ -314,13 +304,13 @@ class DeformedFeatures:
         Of the Gaussian kernel.
     strength : float
         r.
-    features : array of shape (n_labeled, rank)
-        F, with orthogonal columns.
+    gram : array of shape (n_labeled, n_labeled)
+        Its values.
     """
 
     gamma: float
     strength: float
-    features: Floats
+    gram: Floats
 
 
 @dataclass(frozen=True)
@@ -330,29 +320,28 @@ class PreparedKernel(Prepared):
     change: Affine
     scaled: Any
     laplacian: Any
-    options: list[DeformedFeatures]
+    options: list[DeformedGram]
     note: str = ""
 
     def fit(self, train: Index, labels: Targets) -> KernelModel:  # noqa: D102
         option, _ = self._best(train, labels)
-        deformed, labeled = self.deformed(option), np.arange(len(option.features))
-        features, back = features_of(deformed.gram(labeled))
-        model = fit_ridge(features[train], labels.take(train))[0]
-        coef = deformed.expansion(labeled, back @ model.coef)
+        deformed = self.deformed(option)
+        model = fit_kernel_ridge(deformed.gram(train), labels.take(train))[0]
+        coef = deformed.expansion(train, model.coef)
         scores = option.gamma, coef, model.intercept, labels.are_shares
         return KernelModel(self.change, self.scaled, *scores)
 
     def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         option, model = self._best(train, labels)
-        return model.predict(option.features[test])
+        return model.predict(option.gram[np.ix_(test, train)])
 
-    def _best(self, train: Index, labels: Targets) -> tuple[DeformedFeatures, LinearModel]:
-        own = labels.take(train)
-        fits = [fit_ridge(option.features[train], own) for option in self.options]
+    def _best(self, train: Index, labels: Targets) -> tuple[DeformedGram, LinearModel]:
+        own, pairs = labels.take(train), np.ix_(train, train)
+        fits = [fit_kernel_ridge(option.gram[pairs], own) for option in self.options]
         best = int(np.argmax([score for _, score in fits]))
         return self.options[best], fits[best][0]
 
-    def deformed(self, option: DeformedFeatures) -> DeformedKernel:
+    def deformed(self, option: DeformedGram) -> DeformedKernel:
         """Return the deformed kernel of all rows in double precision, also for other rows."""
         kernel = np.exp(-option.gamma * distances_among(self.scaled))
         return deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
@@ -391,7 +380,7 @@ class GraphKernel(Candidate):
         for gamma in gammas_of(distances):
             grams = labeled_grams(np.exp(-gamma * distances), laplacian, rows.n_labeled)
             options += [
-                DeformedFeatures(gamma, strength, features_of(gram)[0])
+                DeformedGram(gamma, strength, gram)
                 for strength, gram in zip(STRENGTHS, grams, strict=True)
             ]
         note = sampled_note(self.name, rows, used)
@@ -404,8 +393,8 @@ def labeled_kernel(X: Any, labels: Targets, seed: int, scaling: Scaling) -> Kern
     scaled = change.transform(X)
     distances = distances_among(scaled)
     gammas = gammas_of(distances)
-    maps = [features_of(np.exp(-gamma * distances)) for gamma in gammas]
-    fits = [fit_ridge(features, labels) for features, _ in maps]
+    fits = [fit_kernel_ridge(np.exp(-gamma * distances), labels) for gamma in gammas]
     best = int(np.argmax([score for _, score in fits]))
-    model, coef = fits[best][0], maps[best][1] @ fits[best][0].coef
-    return KernelModel(change, scaled, gammas[best], coef, model.intercept, labels.are_shares)
+    model = fits[best][0]
+    scores = gammas[best], model.coef, model.intercept, labels.are_shares
+    return KernelModel(change, scaled, *scores)

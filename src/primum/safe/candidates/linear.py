@@ -93,9 +93,19 @@ def fit_ridge(X: Any, labels: Targets) -> tuple[LinearModel, float]:
     """Return least squares on one-hot labels or numbers, and minus its leave-one-out error."""
     if len(labels) == 1:  # no row is left to leave out
         return constant_model(labels, X.shape[1]), 0.0
+    return _best_ridge(Principal.of(X, labels.weight), labels)
+
+
+def fit_kernel_ridge(gram: Floats, labels: Targets) -> tuple[LinearModel, float]:
+    """Return the same in a kernel, as a model of the kernel values with the rows."""
+    if len(labels) == 1:
+        return constant_model(labels, 1), 0.0
+    return _best_ridge(Principal.of_gram(gram, labels.weight), labels)
+
+
+def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:
     several = labels.groups is not None and len(np.unique(labels.groups)) > 1
     groups = labels.groups if several else None
-    rows = Principal.of(X, labels.weight)
     coef, intercept, errors = ridge_path(rows, labels.values, RIDGES, groups)
     return least_squares_model(coef, intercept, labels), -float(errors.min())
 

@@ -96,17 +96,29 @@ class Principal:
     def _of_wide(cls, X: Any, mean: Floats, weight: Floats) -> "Principal":
         """Return rows with at least as many features, from their inner products."""
         gram = X @ X.T
-        gram = np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray())
-        share, root = weight / weight.sum(), np.sqrt(weight)
-        gram = gram - share @ gram
-        gram = gram - (gram @ share)[:, None]
-        squares, vectors = np.linalg.eigh(root[:, None] * gram * root)
+        rows = cls.of_gram(
+            np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray()), weight
+        )
+        return replace(rows, axes=np.asarray(X.T @ rows.axes), mean=mean)
+
+    @classmethod
+    def of_gram(cls, gram: Floats, weight: Floats | None) -> "Principal":
+        """Return rows, given their inner products, which take the place of the features.
+
+        Coefficients are then those of the inner products with the rows.
+        """
+        own = np.ones(len(gram)) if weight is None else weight
+        share, root = own / own.sum(), np.sqrt(own)
+        mean = share @ gram
+        centred = gram - mean
+        centred -= (centred @ share)[:, None]
+        squares, vectors = np.linalg.eigh(root[:, None] * centred * root)
         used = squares > SHORTEST * max(squares[-1], 0.0)
         lengths = np.sqrt(squares[used])
-        # The axes are combinations of the centred rows: X'D with columns of D that add up to 0.
-        D = vectors[:, used] * root[:, None] / lengths
-        D -= share[:, None] * D.sum(axis=0)
-        return cls(vectors[:, used] * lengths / root[:, None], np.asarray(X.T @ D), mean, weight)
+        # The axes are combinations of the centred rows: of the rows, with a sum of 0.
+        axes = vectors[:, used] * root[:, None] / lengths
+        axes -= share[:, None] * axes.sum(axis=0)
+        return cls(vectors[:, used] * lengths / root[:, None], axes, mean, own)
 
     def linear(self, w: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return coefficients and intercepts of the features, given those of the coordinates."""
