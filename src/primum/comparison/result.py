@@ -90,7 +90,18 @@ class ComparisonResult:
         return self.records.plan
 
     def name_in_words(self, name: str) -> str:
-        """Return the name of a model as part of a sentence."""
+        """Return the name of a model as part of a sentence.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the table.
+
+        Returns
+        -------
+        str
+            For example "the safe stack".
+        """
         return with_article(name, self.plan.baseline_in_words)
 
     @property
