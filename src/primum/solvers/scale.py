@@ -57,6 +57,8 @@ STEPS_PER_SIGMA, STEPS_OF_CLASSES = 12, 5
 LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 # Rounding of sums over many rows in double and in single precision, as a fraction.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
+# Of no more rows in memory than this, no model of them is made.
+FEW_ROWS = 2**12
 # If a step has to be shorter than this, Newton's method is given up.
 SHORT_STEP = 0.1
 STAGES = 25  # values of sigma, at most
@@ -89,7 +91,10 @@ def solve_scale(
     if best.gap > goal and rough:
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
-    if not best.suffices(goal) and goal > 0:
+    in_memory = columns.design.rows.in_memory
+    # Of few rows in memory, the solver below is as fast, and more exact.
+    worthwhile = not in_memory or columns.shape[1] > FEW_ROWS
+    if not best.suffices(goal) and goal > 0 and worthwhile:
         rows = replace(rows, rough=False)
         best, iterations = _follow_model(rows, best, iterations, tol, max_iter)
     if best.gap > goal and best.lost:
@@ -97,7 +102,7 @@ def solve_scale(
         other, iterations = _follow_all_rows(rows, start, tol, max_iter)
         best = min((best, other), key=lambda labelling: labelling.order)
     missed = best.gap > goal or not best.feasible
-    if missed and iterations < max_iter and columns.design.rows.in_memory:
+    if missed and iterations < max_iter and in_memory:
         return _better_of(
             problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
         )
