@@ -457,7 +457,9 @@ def mean_errors(X, y, n_labeled, splits, **settings):
 @pytest.mark.parametrize("pair", [(2, 5), (4, 9), (3, 8)], ids=str)
 def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
     X, y = digits(*pair)
-    found = mean_errors(X, y, n_labeled, 40, limit=LIMIT, half=PublishedICLS(rcond=None))
+    found = mean_errors(
+        X, y, n_labeled, 40, limit=ICLSClassifier(**LIMIT), half=PublishedICLS(rcond=None)
+    )
     assert found["limit"] <= found["twin"] + 0.01
     assert found["half"] > found["twin"] + 0.1  # what the other tie-break costs
 
@@ -466,7 +468,12 @@ def test_no_harm_with_fewer_labels_than_features(pair, n_labeled):
 def test_the_limit_still_costs_some_points_where_a_small_share_does_not():
     X, y = load_breast_cancer(return_X_y=True)
     found = mean_errors(
-        StandardScaler().fit_transform(X), y, 10, 40, limit=LIMIT, share=ICLSClassifier(metric=0.1)
+        StandardScaler().fit_transform(X),
+        y,
+        10,
+        40,
+        limit=ICLSClassifier(**LIMIT),
+        share=ICLSClassifier(metric=0.1),
     )
     assert found["limit"] > found["twin"] + 0.01
     assert found["share"] <= found["twin"] + 0.02
