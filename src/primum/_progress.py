@@ -94,6 +94,16 @@ class Display:
             self.bar.close()
 
 
+def say(text: str) -> None:
+    """Print text to stderr, where it stays above a bar that is shown."""
+    if sys.stderr.isatty() and is_installed("tqdm"):
+        from tqdm import tqdm
+
+        tqdm.write(text, file=sys.stderr)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
 def _layout(text: str) -> str:
     return "{desc}: {percentage:3.0f}%|{bar}| " + text
 

@@ -29,6 +29,16 @@ def wrapped(text: str, indent: str = "") -> str:
     )
 
 
+def printable(text: str) -> str:
+    """Return text that cannot control a terminal, whatever the cells of a table contain."""
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
 def key_of(name: str) -> str:
     """Return the name of a method as it is typed: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from primum.cli._comparison import names_in_words, printable
+from primum._words import printable
+from primum.cli._comparison import names_in_words
 from primum.cli._options import in_options
 from primum.tables.problem import sampled
 
@@ -50,6 +51,18 @@ def compare(call, table, tmp_path):
 def succeeded(answer):
     assert answer.exit_code == 0, answer.output
     return answer.output
+
+
+def test_a_first_answer_comes_before_the_final_one_unless_quiet(call, table, tmp_path):
+    table.to_csv(tmp_path / "data.csv", index=False)
+    options = ("--methods", "safe-stack,em-lda", *QUICK[2:-1], "--force")
+    loud = call("compare", "data.csv", "--target", "churned", *options)
+    first = "First answer, from the baseline and the safe stack alone; it is not the final"
+    assert first in loud.stderr
+    assert "Still running: EM-LDA" in " ".join(loud.stderr.split())
+    quiet = call("compare", "data.csv", "--target", "churned", *options, "--quiet")
+    assert quiet.stderr == ""
+    assert succeeded(quiet) == loud.stdout
 
 
 def test_a_verdict_a_table_and_a_report(compare, tmp_path):

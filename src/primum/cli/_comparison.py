@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from primum._files import unpredictable, write_file
-from primum._words import WIDTH, counted, wrapped
+from primum._words import WIDTH, counted, printable, wrapped
 from primum.cli._options import check_length, check_out, in_options, refuse_inputs
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
@@ -57,16 +57,6 @@ def _shares_text(result: Comparison) -> str:
         return ""
     assumption = in_options(assumption_in_words(shares, result.drift, result.shift))
     return wrapped(f"{shares.in_words} {assumption} {COUNTS}")
-
-
-def printable(text: str) -> str:
-    """Return text that cannot control a terminal, whatever the cells of the table contain."""
-    return "".join(
-        character
-        if character.isprintable() or character == "\n"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
 
 
 def data_text(result: Comparison) -> str:

@@ -12,7 +12,7 @@ import click
 
 import primum
 from primum._progress import showing_passes
-from primum._words import find_name, key_of, listed, suggestion, wrapped
+from primum._words import find_name, key_of, listed, printable, suggestion, wrapped
 from primum.cli import _comparison as comparison
 from primum.cli import _options as options
 from primum.cli._labelling import (
@@ -312,7 +312,7 @@ def compare(
         marked = recognised(list(frame.columns), settings["chosen"])
         notes = [note for note in (total, sample, marked) if note]
         for note in filter(None, (total, sample)):  # before the run, which may take long
-            click.echo(comparison.printable(wrapped(note)), err=True)
+            click.echo(printable(wrapped(note)), err=True)
         with output.replacing_fits(resume=settings["resume"]), _silence():
             given = {key: value for key, value in settings.items() if value is not None}
             result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
@@ -333,7 +333,7 @@ def compare(
         click.echo(comparison.screen_text(result))
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
-            click.echo("\n" + comparison.printable(wrapped(note)))
+            click.echo("\n" + printable(wrapped(note)))
 
 
 def _labelling(
@@ -387,12 +387,12 @@ def _save(
     said = [f"Model: {path} ({chosen}), for primum predict"]
     if chosen not in {method.name for method in result.methods}:
         warning = f"{chosen} was fitted, but not compared: nothing above says how good it is."
-        said.append(comparison.printable(wrapped(f"Warning: {warning}")))
+        said.append(printable(wrapped(f"Warning: {warning}")))
     column = next((column.name for column in result.columns if column.identifies_rows), None)
     if id_column is None and column is not None:
         option = f"--id {shlex.quote(column)}"
         hint = f"Pass {option} to primum predict, and the predictions have that column."
-        said.append(comparison.printable(wrapped(hint)))
+        said.append(printable(wrapped(hint)))
     return said
 
 
@@ -404,7 +404,7 @@ def _plain_errors(output: comparison.ComparisonOutput) -> Iterator[None]:
             yield
     except click.ClickException as problem:
         message = problem.message.replace(OWN_MODEL, "")
-        raise click.ClickException(comparison.printable(message)) from problem
+        raise click.ClickException(printable(message)) from problem
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None

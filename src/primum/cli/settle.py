@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from primum._files import write_file
-from primum._words import counted, wrapped
-from primum.cli._comparison import check_file, printable
+from primum._words import counted, printable, wrapped
+from primum.cli._comparison import check_file
 from primum.cli._labelling import (
     FITTED_AGAIN,
     KEEP_MARKS,

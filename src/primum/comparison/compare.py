@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from primum._files import write_file
+from primum._progress import say
 from primum._typing import AnyArray
-from primum._words import find_name, listed
+from primum._words import find_name, listed, printable
 from primum.comparison import arguments
 from primum.comparison.charts import plot_comparison
 from primum.comparison.decision import Decision, decision_of
@@ -39,6 +40,7 @@ from primum.comparison.number_model import (
 )
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ComparisonPlan, check_numbers, read_table
+from primum.comparison.records import Records
 from primum.comparison.result import ComparisonResult
 from primum.comparison.ruled import fitted_parts
 from primum.comparison.run import run_comparison
@@ -655,7 +657,8 @@ def compare(
         Sentences on what you left out beforehand, such as rows that were not sampled, for
         ``left_out`` of the result and its report.
     verbose : bool, default=True
-        Whether to show progress.
+        Whether to show progress and, before any other method is fitted, a first answer: the verdict
+        on the safe stack.
 
     Returns
     -------
@@ -753,6 +756,19 @@ def compare(
     loss = table.target.loss(judged, positive)
     drift = arguments.drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
+    alerts = arguments.alerts_on_data(problem, table, independent_rows)
+
+    def result_of(records: Records) -> Comparison:
+        edge = records.equivalence(loss) if equivalence is None else equivalence
+        return Comparison(
+            *(records, loss, drift, edge, level, alerts, weights),
+            *(problem, prepare, independent_rows),
+        )
+
+    def say_first(records: Records) -> None:
+        if text := result_of(records).first_answer:
+            say(f"{printable(text)}\n")
+
     records = run_comparison(
         plan,
         folder=folder,
@@ -761,12 +777,8 @@ def compare(
         time_budget=time_budget,
         verbose=verbose,
         start=start,
+        first_answer=say_first if verbose else None,
     )
     arguments.refuse_failed_baselines(records)
     records.left_out.extend([*left_out, *without_weights])
-    alerts = arguments.alerts_on_data(problem, table, independent_rows)
-    edge = records.equivalence(loss) if equivalence is None else equivalence
-    return Comparison(
-        *(records, loss, drift, edge, level, alerts, weights),
-        *(problem, prepare, independent_rows),
-    )
+    return result_of(records)

@@ -263,8 +263,8 @@ class Task:
 def turn_of(task: Task) -> int:
     """Return when a fit is made, if there is no time budget.
 
-    A first one of every classifier shows how long the others take. The longest follow, so that no
-    process waits for them in the end.
+    After those of the first answer: a first one of every classifier shows how long the others take.
+    The longest follow, so that no process waits for them in the end.
     """
     if task.stage == ALL and task.number == 0:
         return 0
@@ -339,9 +339,18 @@ class ComparisonPlan:
     @property
     def cross_fitted(self) -> list[Entry]:
         """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
-        if self.nested:
-            return []
+        return [] if self.nested else self.first_methods
+
+    @property
+    def first_methods(self) -> list[Entry]:
+        """The safe stacks: they are judged before any other method is fitted."""
         return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
+
+    def is_first(self, task: Task) -> bool:
+        """Return whether the verdict on the safe stacks, if there are any, needs a fit."""
+        if task.stage not in (ALL, CROSS_FITTED) or not self.first_methods:
+            return False
+        return task.entry.name in {e.name for e in (*self.baselines, *self.first_methods)}
 
     @property
     def split_entries(self) -> list[Entry]:

@@ -29,6 +29,7 @@ from primum.comparison.words import (
     Headline,
     MethodResult,
     compose_headline,
+    first_answer,
     phrase,
     table_row,
     with_article,
@@ -426,6 +427,26 @@ class ComparisonResult:
             import pandas as pd
 
         return pd.DataFrame([table_row(method) for method in self.methods]).set_index("method")
+
+    @property
+    def first_answer(self) -> str:
+        """The verdict on the safe stacks in a few lines, before other methods are fitted.
+
+        Their level is that of the final answer, which is adjusted for all methods. Empty if they
+        could not be judged.
+        """
+        plan, first = self.plan, self.plan.first_methods
+        level = 1 - (1 - self.level) * len(first) / len(plan.methods)
+        records = replace(self.records, plan=replace(plan, methods=first))
+        if len(records.splits) < min(2, plan.n_folds):
+            return ""
+        found = ComparisonResult(
+            *(records, self.loss, self.drift, self.equivalence, level),
+            *(self.data_alerts, self.shift),
+        )
+        names = [entry.name for entry in plan.methods if entry not in first]
+        waiting = [*names, "the learning curves"] if plan.curves else names
+        return first_answer(found.methods, found.headline, self.loss.measure, waiting)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""

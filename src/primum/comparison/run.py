@@ -10,7 +10,7 @@ chosen would be too small for new groups.
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -93,6 +93,7 @@ def run_comparison(
     time_budget: float | None = None,
     verbose: bool = True,
     start: float | None = None,
+    first_answer: Callable[[Records], None] | None = None,
 ) -> Records:
     """Run the fits of a plan that are not yet stored.
 
@@ -113,6 +114,8 @@ def run_comparison(
         Whether to show progress.
     start : float, optional
         When the time began, by ``time.monotonic``; default: now.
+    first_answer : callable, optional
+        Called with the finished fits when baselines and safe stacks are fitted, if others follow.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def run_comparison(
         The finished fits and what was left out.
     """
     start = time.monotonic() if start is None else start
-    run = _Run(plan, n_jobs, time_budget, verbose, start)
+    run = _Run(plan, n_jobs, time_budget, verbose, start, first_answer)
     if folder is None:
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
@@ -140,6 +143,7 @@ class _Run:
     time_budget: float | None
     verbose: bool
     start: float
+    first_answer: Callable[[Records], None] | None = None
     dropped: set[str] = field(default_factory=set)
     folder: str | None = None  # where fits leave how long they expect to take
 
@@ -186,15 +190,25 @@ class _Run:
             self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
-            whole = [task for tasks in missing for task in tasks]
-            yield from self._run_parallel(sorted(whole, key=turn_of))
+            whole = sorted((task for tasks in missing for task in tasks), key=turn_of)
+            first = [task for task in whole if self.plan.is_first(task)]
+            rest = [task for task in whole if not self.plan.is_first(task)]
+            yield from self._run_parallel(first)
+            self._answer_first(rest)
+            yield from self._run_parallel(rest)
             return
         baselines, self_judged, first, *later = missing
         yield from self._run_parallel(baselines)
         yield from self._self_judged(self_judged)
+        self._answer_first([*first, *(task for tasks in later for task in tasks)])
         yield from self._first_split(first)
         for tasks in later:
             yield from self._run_parallel(self._affordable(tasks))
+
+    def _answer_first(self, rest: list[Task]) -> None:
+        """Pass on the fits of baselines and safe stacks, if others are still to be made."""
+        if rest and self.plan.first_methods and self.first_answer is not None:
+            self.first_answer(replace(self.records))  # a copy, because results are cached
 
     @property
     def _left(self) -> float:

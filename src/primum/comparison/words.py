@@ -343,6 +343,44 @@ def compose_headline(
     )
 
 
+def first_answer(
+    methods: Sequence[MethodResult], headline: Headline, measure: Measure, waiting: Sequence[str]
+) -> str:
+    """Return the answer of the baseline and the safe stack, while others are still fitted.
+
+    Parameters
+    ----------
+    methods : sequence of MethodResult
+        The baseline, its parts and the safe stack.
+    headline : Headline
+        What is said of them.
+    measure : Measure
+        How the loss is called and shown.
+    waiting : sequence of str
+        What is still running.
+
+    Returns
+    -------
+    str
+        Lines; empty if no method has a verdict.
+    """
+    shown = [one for one in methods if one.name == BASELINE or one.verdict is not None]
+    if len(shown) < 2:
+        return ""
+    losses = [f"{one.name} {show_loss_in_unit(one.loss, measure)}" for one in shown]
+    names = [f"the {BASELINE}", *(with_article(one.name) for one in shown[1:])]
+    more = f" Still running: {listed(waiting)}." if waiting else ""
+    withheld = [f"Warning: {alert.text}" for alert in headline.alerts if alert.withholds]
+    lines = [
+        f"First answer, from {' and '.join(names)} alone; it is not the final one.{more}",
+        *withheld,
+        headline.answer,
+        headline.reason,
+        f"{capitalised(measure.name)} on held-out rows: {', '.join(losses)}.",
+    ]
+    return wrapped("\n".join(lines), indent="  ")
+
+
 def failure_sentence(found: Findings) -> str:
     """Return which methods could not be judged, in a sentence, or nothing."""
     names = ", ".join(phrase(name, found.stack) for name in found.failed)
