@@ -38,8 +38,8 @@ from primum.experiments.scenarios import helpful_clusters, helpful_manifold, use
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Predictions, read_scoring
 from primum.judging.words import answer_of
-from primum.reading.chosen import read_chosen
 from primum.reading.folds import judging_folds
+from primum.reading.known import read_chosen
 from primum.reading.labels import read_labels
 
 # The scenarios, and the candidate of each.

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from primum.models.files import load_model
-from primum.reading.chosen import drawn_confidence
+from primum.reading.known import drawn_confidence
 
 NOTE = "The column 'primum_chosen' marks labels that were chosen"
 QUICK = ("--methods", "em-lda", "--repeats", 1, "--no-curves", "--jobs", 1, "--quiet")

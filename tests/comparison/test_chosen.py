@@ -16,8 +16,8 @@ from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
 from primum.comparison.words import NEW_QUESTION
-from primum.reading.chosen import drawn_confidence
 from primum.reading.classifiers import Entry
+from primum.reading.known import drawn_confidence
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 

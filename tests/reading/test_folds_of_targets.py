@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from primum.reading.chosen import drawn_labels, read_chosen
 from primum.reading.folds import judging_folds, tuning_folds
+from primum.reading.known import drawn_labels, read_chosen
 from primum.reading.targets import read_targets
 
 RNG = np.random.default_rng(0)

@@ -24,7 +24,7 @@ import pyarrow as pa
 from primum._files import replacing
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
-from primum.reading.kinds import SAY_CLASSES, SAY_NUMBERS
+from primum.reading.known import SAY_CLASSES, SAY_NUMBERS
 from primum.rows.parquet import SUFFIXES, write_parquet
 from primum.tables.files import TableFormat, not_a_table, table_kind
 from primum.tables.spreadsheets import write_spreadsheet

@@ -29,7 +29,7 @@ from primum.comparison.target import default_baselines, default_methods
 from primum.comparison.words import BASELINE
 from primum.judging.objectives import names_a_rule
 from primum.methods.registry import commands
-from primum.reading.kinds import AUTO, CLASSES, NUMBERS
+from primum.reading.known import AUTO, CLASSES, NUMBERS
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
 from primum.tables.files import TableFile, TableFormat, open_table
 from primum.tables.labels import recognised

@@ -20,7 +20,7 @@ from primum.cli._training import TrainingRows, TrainingTables
 from primum.comparison.arguments import with_preparation
 from primum.labellings import Certificate
 from primum.models.files import classifier_of
-from primum.reading.chosen import drawn_confidence, read_chosen
+from primum.reading.known import drawn_confidence, read_chosen
 from primum.reading.labels import read_labels
 from primum.rows import ParquetRows
 from primum.tables.files import TableFormat

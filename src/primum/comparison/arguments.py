@@ -22,8 +22,8 @@ from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
 from primum.reading.arrays import locate_non_finite
-from primum.reading.chosen import chosen_mask
 from primum.reading.classifiers import Entry, last_step, read_entries
+from primum.reading.known import chosen_mask
 from primum.safe.candidates.packages import ON_REQUEST
 
 if TYPE_CHECKING:

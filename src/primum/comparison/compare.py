@@ -67,7 +67,7 @@ from primum.judging.difference import LEVEL
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
 from primum.reading.classifiers import last_step
-from primum.reading.kinds import AUTO
+from primum.reading.known import AUTO
 
 if TYPE_CHECKING:
     import pandas as pd

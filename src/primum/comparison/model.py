@@ -44,8 +44,8 @@ from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measur
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.reading.classifiers import Entry, last_step
+from primum.reading.data import effective_size
 from primum.reading.labels import KnownLabels
-from primum.reading.shares import effective_size
 
 if TYPE_CHECKING:
     from primum.comparison.result import ComparisonResult

@@ -52,7 +52,7 @@ from primum.pages.page import (
     page_of,
 )
 from primum.reading.classifiers import last_step
-from primum.reading.kinds import CLASSES, NUMBERS
+from primum.reading.known import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison

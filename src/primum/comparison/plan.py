@@ -28,12 +28,10 @@ from primum.comparison.workers import rng_for
 from primum.judging.held_out import HeldOut
 from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
-from primum.reading.chosen import Known, read_chosen
 from primum.reading.classifiers import Entry, last_step
 from primum.reading.data import given_rows, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
-from primum.reading.kinds import AUTO
-from primum.reading.known import read_known
+from primum.reading.known import AUTO, Known, read_chosen, read_known
 from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 

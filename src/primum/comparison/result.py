@@ -41,7 +41,7 @@ from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.shift import ShiftWeights, options_in_words
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
-from primum.reading.kinds import CLASSES, NUMBERS
+from primum.reading.known import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -45,8 +45,8 @@ from primum.judging.words import judges_itself
 from primum.methods.grouped import keep_groups
 from primum.methods.icls.classifier import WithPrior
 from primum.methods.svm.base import TransductiveMachine
-from primum.reading.chosen import drawn_confidence, drawn_share
 from primum.reading.classifiers import Entry, known_mask, last_step
+from primum.reading.known import drawn_confidence, drawn_share
 
 
 def assume_drawn_shares(

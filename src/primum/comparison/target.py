@@ -36,10 +36,9 @@ from primum.methods import (
     SelfLearningClassifier,
     TSVMClassifier,
 )
-from primum.reading.chosen import Known, drawn_labels
 from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
-from primum.reading.kinds import MAX_CODES, SAY_NUMBERS, TargetKind
-from primum.reading.labels import KnownLabels
+from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
+from primum.reading.labels import MAX_CODES, KnownLabels
 from primum.reading.targets import KnownTargets
 from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE

@@ -55,8 +55,8 @@ from primum.judging.losses import (
 from primum.judging.number_losses import check_number_folds, read_number_scoring
 from primum.judging.objectives import COST, Objective
 from primum.judging.words import Sample
+from primum.reading.data import effective_size
 from primum.reading.folds import Fold
-from primum.reading.shares import effective_size
 
 # Of the loss of the mean target: a baseline with a smaller loss is right up to rounding.
 NEGLIGIBLE = 1e-6

@@ -59,7 +59,7 @@ from scipy import optimize, special
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import SHOWN, counted
-from primum.reading.shares import effective_size
+from primum.reading.data import effective_size
 
 LEVEL = 0.95
 # With the share 0 of a class there would be no score of it.

@@ -33,8 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.shares import ASSUMPTIONS, COVARIATE, LABEL, EstimatedShares
-from primum.reading.data import stack_rows
-from primum.reading.shares import effective_size
+from primum.reading.data import effective_size, stack_rows
 
 CLIPPED_AT = 0.95
 LEAST_EFFECTIVE = 20

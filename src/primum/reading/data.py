@@ -18,8 +18,14 @@ from primum._sklearn import check_parameters, check_sample_weight
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings import LabeledRows, LabelSet
 from primum.reading import arrays
-from primum.reading.labels import KnownLabels, check_labels, find_labels
-from primum.reading.partial_labels import read_label_bounds, read_possible, sets_of_masks
+from primum.reading.labels import (
+    KnownLabels,
+    check_labels,
+    find_labels,
+    read_label_bounds,
+    read_possible,
+    sets_of_masks,
+)
 from primum.reading.targets import KnownTargets, read_targets
 from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
 
@@ -376,6 +382,11 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
             f"above 0 are between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
         )
     return weight
+
+
+def effective_size(weight: Floats) -> float:
+    """Return the number of rows that unequal weights count as (Kish 1965)."""
+    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
 
 
 def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:

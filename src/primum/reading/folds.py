@@ -28,8 +28,8 @@ from sklearn.model_selection import (
 )
 
 from primum._typing import AnyArray, Index, Mask
-from primum.reading.chosen import Known, SomeKnown, row_indices
 from primum.reading.data import FitArguments
+from primum.reading.known import Known, SomeKnown, row_indices
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import KnownTargets
 

@@ -21,6 +21,7 @@ from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import LabeledRows, LabelInterval, LabelSet, Shares, Simplex
 from primum.labellings.sets import PerRow
 from primum.reading.arrays import as_real
+from primum.reading.data import effective_size
 from primum.rows import Rows
 
 # Shares, which people round, may miss a sum of 1 or a bound by this much.
@@ -163,11 +164,6 @@ def _confidence(level: float, labeled: LabeledRows, n_classes: int, n_rows: floa
     error = (1 - level) / (2 * (n_classes if n_classes > 2 else 1))
     rows = max(1, round(n_rows))
     return np.array([_interval(count, size, rows, error) for count in counts.tolist()])
-
-
-def effective_size(weight: Floats) -> float:
-    """Return the number of rows that unequal weights count as (Kish 1965)."""
-    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
 
 
 def _interval(count: float, size: float, rows: int, error: float) -> tuple[float, float]:

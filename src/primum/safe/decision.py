@@ -25,9 +25,9 @@ from primum.judging.decisions import DecisionRule, tuned_rule, untuned_rule
 from primum.judging.objectives import COST, Objective, read_objective, with_storable_cost
 from primum.methods.base import AT_LEAST_ONE, fitting, with_parameters
 from primum.methods.grouped import keep_groups
-from primum.reading.chosen import read_chosen
 from primum.reading.classifiers import Entry, class_scores, last_step
 from primum.reading.folds import Fold, is_number, judging_folds
+from primum.reading.known import read_chosen
 from primum.reading.labels import KnownLabels
 from primum.safe.combining import OfClassifiers, scaled
 

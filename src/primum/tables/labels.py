@@ -1,7 +1,7 @@
 """Labels of a table: classes as written, or numbers; None where a label is unknown.
 
 Columns that primum writes into a table to be labelled are found again: a sheet of rows to label has
-a number for every row and a mark: its labels are not a random sample (``primum.reading.chosen``).
+a number for every row and a mark: its labels are not a random sample (``primum.reading.known``).
 Neither column is a feature.
 """
 
@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Mask
-from primum.reading.kinds import (
+from primum.reading.known import (
     AUTO,
     CLASSES,
-    MAX_CODES,
     SAY_NUMBERS,
     TargetKind,
     check_kind,
-    is_numeric_target,
     kind_of_numbers,
+    refuse_constant,
 )
-from primum.reading.known import refuse_constant
-from primum.reading.labels import WITH_A_LETTER, refuse_numeric_target
+from primum.reading.labels import MAX_CODES, WITH_A_LETTER, is_numeric_target, refuse_numeric_target
 from primum.tables.cells import (
     FALSE,
     NUMBER,

@@ -18,8 +18,8 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import Alert
-from primum.reading.kinds import AUTO, CLASSES, MAX_CODES, NUMBERS, TargetKind
-from primum.reading.known import contains_dates
+from primum.reading.known import AUTO, CLASSES, NUMBERS, TargetKind, contains_dates
+from primum.reading.labels import MAX_CODES
 from primum.tables.cells import (
     as_pandas,
     names_of,

@@ -16,7 +16,7 @@ from primum._typing import Floats, Index
 from primum.methods import ICLSClassifier, L2SVMClassifier, TSVMClassifier
 from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.icls.tuned import ICLSClassifierCV, ICLSRegressorCV
-from primum.reading.chosen import drawn_share
+from primum.reading.known import drawn_share
 from primum.safe.candidates.base import (
     Labels,
     LinearModel,

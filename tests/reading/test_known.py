@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold
 
-from primum.reading.chosen import drawn_confidence, drawn_labels, drawn_share, read_chosen
 from primum.reading.folds import judging_folds
+from primum.reading.known import drawn_confidence, drawn_labels, drawn_share, read_chosen
 from primum.reading.labels import read_labels
 
 
