@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 from primum.comparison.workers import rng_for
 from primum.experiments.datasets import load
+from primum.judging.drift import covariate_weights, label_weights
 from primum.judging.shares import COVARIATE, LABEL, RANDOM, FoldScores, estimate_shares
-from primum.judging.shift import covariate_weights, label_weights
 
 SIZES = (30, 100, 400)
 N_UNLABELED, N_FEATURES, N_FOLDS = 1000, 5, 5

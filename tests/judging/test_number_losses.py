@@ -12,8 +12,7 @@ from sklearn.metrics import (
 
 from primum.judging.difference import EQUIVALENT_SHARE
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import Predictions
-from primum.judging.number_losses import RMSE, read_number_scoring
+from primum.judging.losses import RMSE, Predictions, read_number_scoring
 from primum.judging.words import verdict_of
 from primum.reading.folds import Fold
 

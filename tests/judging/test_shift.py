@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from primum.judging.drift import CLIPPED_AT, covariate_weights, label_weights, options_in_words
 from primum.judging.shares import ClassShare, EstimatedShares
-from primum.judging.shift import CLIPPED_AT, covariate_weights, label_weights, options_in_words
 
 
 def test_label_weights_give_the_classes_their_shares():

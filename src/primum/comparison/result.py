@@ -35,10 +35,9 @@ from primum.comparison.words import (
     with_article,
 )
 from primum.judging.difference import Difference, Disagreement, Posterior, holm
-from primum.judging.drift import Drift, copies_note
+from primum.judging.drift import Drift, ShiftWeights, copies_note, options_in_words
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
-from primum.judging.shift import ShiftWeights, options_in_words
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
 from primum.reading.known import CLASSES, NUMBERS

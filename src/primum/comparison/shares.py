@@ -17,7 +17,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import fit_entry
 from primum.comparison.workers import rng_for, seeded
-from primum.judging.drift import Drift
+from primum.judging.drift import Drift, ShiftWeights, covariate_weights, label_weights
 from primum.judging.shares import (
     COVARIATE,
     LABEL,
@@ -27,7 +27,6 @@ from primum.judging.shares import (
     estimate_shares,
     without_known,
 )
-from primum.judging.shift import ShiftWeights, covariate_weights, label_weights
 from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import Fold
 

@@ -24,8 +24,17 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.comparison.words import STACK
 from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
-from primum.judging.losses import Loss, Measure, Predictions, predicted_codes, read_scoring
-from primum.judging.number_losses import RMSE, full_scoring, number_measure, read_number_scoring
+from primum.judging.losses import (
+    RMSE,
+    Loss,
+    Measure,
+    Predictions,
+    full_scoring,
+    number_measure,
+    predicted_codes,
+    read_number_scoring,
+    read_scoring,
+)
 from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
 from primum.judging.words import OwnVerdict
 from primum.methods import (

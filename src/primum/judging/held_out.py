@@ -18,8 +18,7 @@ with the score theta of n rows, and theta_i without row i, the pseudo-values
 
 take the place of the losses of rows.
 
-Where the targets are numbers, the losses of rows are those of ``number_losses``, and what counts as
-a difference is a share of the loss of the baseline.
+Where the targets are numbers, what counts as a difference is a share of the loss of the baseline.
 
 References
 ----------
@@ -48,11 +47,12 @@ from primum.judging.losses import (
     Loss,
     Predictions,
     check_folds,
+    check_number_folds,
+    read_number_scoring,
     read_scoring,
     repeats_of,
     undefined_in_a_fold,
 )
-from primum.judging.number_losses import check_number_folds, read_number_scoring
 from primum.judging.objectives import COST, Objective
 from primum.judging.words import Sample
 from primum.reading.data import effective_size

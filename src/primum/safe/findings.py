@@ -21,8 +21,7 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import Measure, measure_of, name_of
-from primum.judging.number_losses import RMSE
+from primum.judging.losses import RMSE, Measure, measure_of, name_of
 from primum.judging.settled_pair import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,

@@ -9,7 +9,7 @@ from primum._sklearn import StrOptions
 from primum._typing import Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
-from primum.judging.number_losses import RMSE, full_scoring, read_number_scorer
+from primum.judging.losses import RMSE, full_scoring, read_number_scorer
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_numbers
 from primum.reading.targets import KnownTargets
