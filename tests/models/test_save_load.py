@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import primum
 from primum.cli.main import primum as command
 from primum.models.files import columns_of, load_model
+from primum.tables.preparation import ScaledTogether
 from primum.tables.problem import table_problem
 
 
@@ -139,6 +141,7 @@ def test_loading_needs_neither_click_nor_pandas(tmp_path):
     primum.save(clf, tmp_path / "m.skops")
     code = f"""
 import sys
+import zipfile
 for name in ("click", "pandas", "pyarrow"):
     sys.modules[name] = None
 import primum
@@ -159,3 +162,22 @@ def test_a_stack_keeps_sparse_rows(tmp_path):
     loaded = primum.load(tmp_path / "model.skops")
     assert sparse.issparse(loaded.models_["neighbours"].rows)
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+
+
+def test_a_class_that_has_moved_is_found_where_it_is_now(tmp_path):
+    numbers = np.arange(48.0).reshape(6, 8) % 5 + 0.1
+    model = make_pipeline(ScaledTogether(), LogisticRegression()).fit(numbers, [0, 1] * 3)
+    primum.save(model, tmp_path / "now.skops")
+    with (
+        zipfile.ZipFile(tmp_path / "now.skops") as now,
+        zipfile.ZipFile(tmp_path / "before.skops", "w") as before,
+    ):
+        for name in now.namelist():
+            member = now.read(name)
+            if name == "schema.json":
+                assert b"primum.tables.preparation" in member
+                member = member.replace(b"primum.tables.preparation", b"primum.tables.vectors")
+            before.writestr(name, member)
+    loaded = primum.load(tmp_path / "before.skops")
+    assert type(loaded[0]) is ScaledTogether
+    assert np.array_equal(loaded.predict_proba(numbers), model.predict_proba(numbers))

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from primum.tables.cells import decimal_mark_of
 from primum.tables.files import TableFormat, open_table
-from primum.tables.notation import decimal_mark_of
 from primum.tables.problem import table_problem
 
 RNG = np.random.default_rng(1)

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from primum.tables.files import TableFormat, open_table
-from primum.tables.filled import alike, read_filled
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import (
     Sheet,
-    cells_at,
+    alike,
     guarded,
+    read_filled,
     sheet_of,
     unguarded,
     write_sheet,
@@ -273,7 +273,7 @@ def test_cells_of_rows_are_as_written_and_in_the_order_asked_for(tmp_path, name)
     {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[name[2:]](
         path, index=False
     )
-    found = cells_at(open_table(path), np.array([2, 0]))
+    found = open_table(path).cells_at(np.array([2, 0]))
     assert found.to_numpy().tolist() == [["x", "9"], ["0.10", "007"]]
 
 

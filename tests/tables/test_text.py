@@ -7,10 +7,9 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 import tables_like
-from primum.tables.preparation import has_blocks, preparing, steps_after
+from primum.tables.preparation import ScaledTogether, has_blocks, preparing, steps_after
 from primum.tables.problem import table_problem
 from primum.tables.text import TermWeights, TextFeatures, find_vocabulary, words_per_cell
-from primum.tables.vectors import ScaledTogether
 
 
 def problem_of(frame, target="topic"):

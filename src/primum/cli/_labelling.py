@@ -28,9 +28,15 @@ from primum.models.files import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile, TableFormat
-from primum.tables.filled import read_filled
 from primum.tables.labels import CHOSEN
-from primum.tables.sheets import SPREADSHEET, YES, Sheet, cells_at, sheet_of, write_sheet
+from primum.tables.sheets import (
+    SPREADSHEET,
+    YES,
+    Sheet,
+    read_filled,
+    sheet_of,
+    write_sheet,
+)
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
 QUESTION_MARK = (
@@ -219,7 +225,7 @@ def prepare_labelling(
         name, notes = _new_sheet(table, folder, before)
         notes, new = [*_set_aside(folder, before), *notes], True
     result = result.said_in(command_words(folder, name))
-    rows = cells_at(table, asked.rows)
+    rows = table.cells_at(asked.rows)
     mark = f"{YES} {_digest(asked)[:6]}"
     sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name, mark)
     asked = result.settlement or asked  # with the labels

@@ -26,8 +26,7 @@ from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
 from primum.reading.known import SAY_CLASSES, SAY_NUMBERS
 from primum.rows.parquet import SUFFIXES, write_parquet
-from primum.tables.files import TableFormat, not_a_table, table_kind
-from primum.tables.spreadsheets import write_spreadsheet
+from primum.tables.files import TableFormat, not_a_table, table_kind, write_spreadsheet
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 CONFIDENCE = "confidence"

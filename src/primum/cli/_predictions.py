@@ -22,11 +22,11 @@ from primum.tables.cells import (
     other_mark,
     read_cells,
     readings_of_numbers,
+    vectors_of,
 )
 from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.files import TableFile
 from primum.tables.problem import summed_columns
-from primum.tables.vectors import vectors_of
 
 if TYPE_CHECKING:
     from primum.tables.files import TableFormat

@@ -5,6 +5,8 @@ author, and the fitted attributes are checked there before the model is used. Th
 says which table the model was fitted to, for ``primum predict``.
 """
 
+import io
+import json
 import os
 import zipfile
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from primum._lazy import needed
 # Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
 # never released, name modules that are gone.
 FORMAT = 4
+# The modules that classes are in now, by their names in files that were written before they moved.
+PRESENT_MODULES = {("primum.tables.vectors", "ScaledTogether"): "primum.tables.preparation"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def save(
         raise ValueError(f"The model is not stored, because {fault}: fit it again.")
     stored = StoredModel(model, id, target, columns_of(model))
     content = dumps({"format": FORMAT, **vars(stored)})
-    if strange := _untrusted(data=content):
+    if strange := _untrusted(content):
         raise ValueError(
             f"The model is not stored, because it contains {', '.join(strange[:3])}, which "
             "primum.load would refuse: store classifiers, regressors and transformers of "
@@ -215,8 +219,9 @@ def _load(path: Path) -> Any:
     skops = _skops()
     try:
         _refuse_inflation(path)
-        strange = _untrusted(file=path)
-        content = None if strange else skops.load(path, trusted=TRUSTED)
+        stored = _with_present_modules(path.read_bytes())
+        strange = _untrusted(stored)
+        content = None if strange else skops.loads(stored, trusted=TRUSTED)
     except Exception as problem:  # loading a malicious file can fail in any way
         raise ValueError(f"{path} is not a model written by primum, or it is damaged.") from problem
     if strange and all(name.startswith("primum.") for name in strange):
@@ -232,11 +237,31 @@ def _load(path: Path) -> Any:
     return content
 
 
-def _untrusted(**source: Any) -> list[str]:
-    """Return the types in a file or its content that are not built when it is loaded."""
+def _with_present_modules(content: bytes) -> bytes:
+    """Return the content of a file in which classes that have moved have their present modules."""
+    if not any(module.encode() in content for module, _ in PRESENT_MODULES):
+        return content
+    renamed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(renamed, "w") as new:
+        for name in old.namelist():
+            member = old.read(name)
+            if name == "schema.json":
+                member = json.dumps(json.loads(member, object_hook=_in_present_module)).encode()
+            new.writestr(name, member)
+    return renamed.getvalue()
+
+
+def _in_present_module(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a node of the schema; a class that has moved has its present module."""
+    former = (node.get("__module__"), node.get("__class__"))
+    return node | {"__module__": PRESENT_MODULES[former]} if former in PRESENT_MODULES else node
+
+
+def _untrusted(content: bytes) -> list[str]:
+    """Return the types in the content of a file that are not built when it is loaded."""
     from primum.models.trusted import TRUSTED
 
-    return sorted(set(_skops().get_untrusted_types(**source)) - set(TRUSTED))
+    return sorted(set(_skops().get_untrusted_types(data=content)) - set(TRUSTED))
 
 
 def _skops() -> Any:

@@ -40,9 +40,8 @@ from primum.safe.candidates.wide import ReducedModel
 from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier, StackedRegressor
-from primum.tables.preparation import PreparedColumns, ReadCells, level_name
+from primum.tables.preparation import PreparedColumns, ReadCells, ScaledTogether, level_name
 from primum.tables.text import TermWeights, TextFeatures, Vocabulary
-from primum.tables.vectors import ScaledTogether
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),

@@ -1,12 +1,18 @@
-"""Cells of a table as numbers, days, hours, booleans or text, whatever people wrote in them.
+"""Cells of a table as numbers, days, hours, booleans, text or vectors, whatever people wrote.
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
 dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
 they return can be read again without a change. Tables of other libraries than pandas, such as
 polars, become a DataFrame by the protocols that they share.
+
+The decimal mark of numbers is one property of a table. 12.5 shows a point, 12,5 and 1.250.000 show
+a comma; 1.234 shows neither, because it may have three decimals or separate thousands. Such cells
+are read by what the other columns show. A column shows a mark if most of its cells are numbers by
+it, and fewer by the other one.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -19,6 +25,7 @@ from primum._typing import AnyArray, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
@@ -48,8 +55,14 @@ ISO = "ISO8601"
 TIME = re.compile(
     r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?:\s*([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE
 )
-
-
+# A vector that is written as text: [0.12, -0.3].
+WRITTEN_VECTOR = re.compile(r"\[[-+0-9.eE,;\s]*\]", re.ASCII)
+MARKS = ".,"  # decimal marks
+MOSTLY = 0.8  # with this share of numbers, a column consists of numbers and something else
+SAMPLED = 1000  # cells of a column that show a mark, if any do
+FEWEST_DOUBTFUL = 3  # cells like 1.234: fewer are not worth a word
+MOST_UNITS = 3  # letters that are more varied are no units
+# The protocols by which libraries exchange tables.
 STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
 
 
@@ -317,6 +330,153 @@ def _each(cells: AnyArray, read: Callable[[Any], Any], dtype: Any = float) -> An
     return np.fromiter((absent if cell is None else read(cell) for cell in cells), dtype)
 
 
+def vector_of(cell: Any) -> Floats | None:
+    """Return a cell as a vector; None if it is not one, or has a number that is not finite."""
+    if isinstance(cell, str):
+        if not WRITTEN_VECTOR.fullmatch(cell.strip()):
+            return None
+        cell = re.split(r"[,;\s]+", cell.strip()[1:-1].strip())
+    if not isinstance(cell, list | tuple | np.ndarray):
+        return None
+    try:
+        vector = np.asarray(cell, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    is_vector = vector.ndim == 1 and len(vector) > 1 and bool(np.all(np.abs(vector) <= LARGEST))
+    return vector if is_vector else None
+
+
+def vector_lengths(cells: AnyArray) -> list[int]:
+    """Return the length of every cell that is a vector."""
+    vectors = (vector_of(cell) for cell in cells)
+    return [len(vector) for vector in vectors if vector is not None]
+
+
+def vectors_of(values: "pd.Series", length: int, missing: Sequence[str] = ()) -> AnyArray:
+    """Return cells as vectors of a length, None where missing or something else."""
+    read = (None if cell is None else vector_of(cell) for cell in objects_of(values, missing))
+    return object_array(v if v is not None and len(v) == length else None for v in read)
+
+
+def as_matrix(vectors: AnyArray, length: int) -> Floats:
+    """Return vectors as rows, of NaN where they are missing."""
+    absent = np.full(length, np.nan)
+    rows = [absent if vector is None else vector for vector in vectors]
+    return np.array(rows).reshape(len(rows), length)
+
+
 def object_array(cells: Iterable[Any]) -> AnyArray:
     """Return cells as an array of objects, even if they are sequences."""
     return np.fromiter(cells, dtype=object)
+
+
+def marks_by_preference(decimal: str | None) -> str:
+    """Return both decimal marks, that of the table first, by default the point."""
+    return ",." if decimal == "," else MARKS
+
+
+def decimal_mark_of(frame: "pd.DataFrame", missing: Sequence[str] = ()) -> str:
+    """Return the decimal mark that the text of a table shows; empty if none, or both.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    missing : sequence of str
+        Markers of missing cells.
+
+    Returns
+    -------
+    {".", ",", ""}
+        The mark.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from primum.tables.cells import decimal_mark_of
+    >>> decimal_mark_of(pd.DataFrame({"area": ["119,6", "80,5"], "price": ["277.500", "90.000"]}))
+    ','
+    """
+    columns = (usual_type(frame[name]) for name in frame.columns)
+    texts = (column for column in columns if getattr(column.dtype, "kind", "O") == "O")
+    return only_mark(mark_shown(objects_of(sampled_cells(text), missing)) for text in texts)
+
+
+def sampled_cells(values: Any) -> Any:
+    """Return some cells of a column, from all its parts."""
+    return values[:: max(1, len(values) // SAMPLED)]
+
+
+def only_mark(marks: Iterable[str], if_both: str = "") -> str:
+    """Return the decimal mark that columns show, some of them none; ``if_both`` if they differ."""
+    shown = set(marks) - {""}
+    return if_both if len(shown) > 1 else "".join(shown)
+
+
+def mark_shown(cells: Iterable[Any]) -> str:
+    """Return the decimal mark that the cells of a column show; empty if none."""
+    texts = [c for c in cells if isinstance(c, str) and c.lower() not in USUAL_MISSING]
+    if not any(mark in text for text in texts for mark in MARKS):
+        return ""
+    bare = [split_unit(text)[0] for text in texts]
+    counts = {m: int(np.sum([not np.isnan(number_of(t, m)) for t in bare])) for m in MARKS}
+    best = max(counts, key=lambda mark: counts[mark])
+    shows = counts[best] >= MOSTLY * len(texts) and counts["."] != counts[","]
+    return best if shows else ""
+
+
+def doubtful_mark(cells: "pd.Series", reading: str) -> str:
+    """Return a sentence on cells such as 1.234, if nothing shows what their points mean."""
+    if reading.startswith(","):
+        return ""
+    own, other = (numbers_of(cells, how) for how in (reading, other_mark(reading)))
+    doubtful = np.flatnonzero(np.abs(own) < np.abs(other))
+    if len(doubtful) < FEWEST_DOUBTFUL or np.isnan(own).sum() < np.isnan(other).sum():
+        return ""
+    first = doubtful[0]
+    return (
+        f"Cells such as {str(cells.iloc[first])[:30]!r} are read as {own[first]:g}: if the point "
+        "separates thousands, pass --decimal ',' (decimal=',')."
+    )
+
+
+def common_unit(cells: Iterable[Any]) -> str:
+    """Return the unit of most cells, all of which must be numbers with a unit; empty if none."""
+    units, n_cells = _units(cells)
+    unit, count = units.most_common(1)[0] if units else ("", 0)
+    return unit if count >= MOSTLY * n_cells else ""
+
+
+def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
+    """Return a sentence on numbers that have several units; empty if they have not."""
+    units, n_cells = _units(cells)
+    if not 1 < len(units) <= MOST_UNITS or units.total() < MOSTLY * n_cells:
+        return ""
+    some = " and ".join(repr(unit) for unit, _ in units.most_common(2))
+    return (
+        f"{what} have different units, such as {some}, and are treated as text: write them in "
+        "one unit."
+    )
+
+
+def _units(cells: Iterable[Any]) -> tuple[Counter[str], int]:
+    """Return how often every unit occurs, and how many cells there are.
+
+    Signs such as % and € need not be found: they are always understood.
+    """
+    texts = list(cells)
+    if not any(_unit(text) for text in texts[:50]):
+        return Counter(), len(texts)
+    return Counter(unit for unit in map(_unit, texts) if unit), len(texts)
+
+
+def _unit(cell: Any) -> str:
+    unit = split_unit(cell)[1] if isinstance(cell, str) else ""
+    return same_unit(unit).strip(AROUND_NUMBERS)
+
+
+def repeated_text(strange: Iterable[Any]) -> str:
+    """Return the text that cells repeat, if it has no digit; empty if they differ."""
+    texts = {str(cell) for cell in strange}
+    text = texts.pop() if len(texts) == 1 else ""
+    return "" if any(map(str.isdigit, text)) else text

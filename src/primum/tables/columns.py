@@ -3,6 +3,12 @@
 Kinds are decided from all rows, labelled or not, and never from the labels, so that nothing is
 learnt here that a held-out row could reveal. A column that identifies the rows, by its name and
 values, is no feature.
+
+Embeddings are numbers that only mean something together: a column whose cells are vectors of one
+length (lists in Parquet or in a DataFrame, or written as text, ``[0.12, -0.3]``), or consecutive
+columns such as ``emb_0`` to ``emb_767``. Either way they are one block of features. Columns of
+numbers that are merely called x1 to x9 may have different units and are no block: an embedding is
+called so, has at least LEAST_COLUMNS columns, and scales that are alike.
 """
 
 import re
@@ -21,29 +27,28 @@ from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS
 from primum.tables.cells import (
     FALSE,
     ISO,
+    MOSTLY,
     TRUE,
     USUAL_MISSING,
+    common_unit,
     days_of,
+    decimal_mark_of,
+    different_units,
+    doubtful_mark,
     hours_of,
+    marks_by_preference,
     names_of,
     numbers_of,
     objects_of,
     plain_text,
     read_cells,
+    repeated_text,
     usual_type,
+    vector_lengths,
+    vectors_of,
 )
 from primum.tables.labels import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
-from primum.tables.notation import (
-    MOSTLY,
-    common_unit,
-    decimal_mark_of,
-    different_units,
-    doubtful_mark,
-    marks_by_preference,
-    repeated_text,
-)
 from primum.tables.text import LEAST_WORDS, Vocabulary, find_vocabulary, words_per_cell
-from primum.tables.vectors import are_alike, named_blocks, vector_lengths, vectors_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +128,48 @@ ACTIONS = {
 }
 # Digits, something between, digits: cheap to find out, and every layout has it.
 LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
+
+# Columns that an embedding has at least.
+LEAST_COLUMNS = 8
+# How embeddings are called, before the number of the column.
+NAMED = re.compile(r"(?P<stem>.*(?:emb|vec|latent|dim).*?)(?P<number>\d+)", re.IGNORECASE)
+# The largest standard deviation of its columns, relative to the smallest.
+LARGEST_RATIO = 100.0
+
+
+def named_blocks(names: Sequence[str]) -> list[list[str]]:
+    """Return the runs of columns that are called as those of one embedding.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of numeric columns.
+
+    Returns
+    -------
+    list of list of str
+        Names with the same stem and consecutive numbers, in the order of these.
+    """
+    stems: dict[str, dict[int, str]] = {}
+    for name in names:
+        if (called := NAMED.fullmatch(name)) is not None:
+            stems.setdefault(called["stem"], {})[int(called["number"])] = name
+    runs = [[numbered[number] for number in sorted(numbered)] for numbered in stems.values()]
+    whole = [sorted(numbered) for numbered in stems.values()]
+    return [
+        run
+        for run, numbers in zip(runs, whole, strict=True)
+        if len(run) >= LEAST_COLUMNS and numbers[-1] - numbers[0] == len(numbers) - 1
+    ]
+
+
+def are_alike(columns: Sequence[Floats]) -> bool:
+    """Return whether columns may be those of one embedding: fractions, with similar scales."""
+    given = [column[~np.isnan(column)] for column in columns]
+    if any(len(values) < 2 or np.array_equal(values, np.rint(values)) for values in given):
+        return False
+    spread = [float(values.std()) for values in given]
+    return min(spread) > 0 and max(spread) <= LARGEST_RATIO * min(spread)
 
 
 @dataclass(frozen=True)

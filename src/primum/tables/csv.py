@@ -24,9 +24,8 @@ import pyarrow.compute as pc
 from primum._progress import PASSES, tell
 from primum._typing import AnyArray, Floats
 from primum._words import listed
-from primum.tables.cells import NUMBER, THOUSANDS
+from primum.tables.cells import NUMBER, THOUSANDS, mark_shown, only_mark, sampled_cells
 from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
-from primum.tables.notation import mark_shown, only_mark, sampled_cells
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line

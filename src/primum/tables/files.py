@@ -15,6 +15,8 @@ its cells filled. Below titles they are in the first row that is none, if its ce
 names, all but at most one of them filled, and if the rows confirm that it is no row of data: the
 titles are single cells, or numbers follow below it. In any other case they are in the first row,
 and the user can name another.
+
+Text is written to a spreadsheet as text, even if it looks like a formula.
 """
 
 from abc import ABC, abstractmethod
@@ -23,11 +25,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from primum._typing import Floats
+from primum._lazy import install_advice, needed
+from primum._typing import Floats, Index
 from primum.rows import Block, ParquetRows, refuse_non_finite
 from primum.rows.parquet import READ_AHEAD, SUFFIXES
 from primum.tables.cells import NUMBER
@@ -130,6 +133,22 @@ class TableFile(ABC):
         Cells of a CSV file stay text, which ``primum.compare`` reads as it reads numbers.
         """
 
+    def cells_at(self, positions: Index) -> "pd.DataFrame":
+        """Return some rows, in the order of their positions, with their cells as written."""
+        import pandas as pd
+
+        order = np.argsort(positions)
+        wanted, start, taken = np.asarray(positions)[order], 0, []
+        for part in self.parts([], self.columns):
+            n_rows = len(next(iter(part.as_written.values())))
+            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + n_rows)]
+            if len(own):
+                cells = {name: of.take(own - start) for name, of in part.as_written.items()}
+                taken.append(pd.DataFrame({n: _object_column(of) for n, of in cells.items()}))
+            start += n_rows
+        rows = pd.concat(taken, ignore_index=True) if taken else pd.DataFrame(columns=self.columns)
+        return rows.iloc[np.argsort(order)]
+
     def header_in_words(self, name: str) -> str:
         """Return where the names of columns were read from, for an error on the absent ``name``."""
         return ""
@@ -140,6 +159,13 @@ class TableFile(ABC):
         if missing := [name for name in names if name not in columns]:
             sentence = no_such_column(names, columns, str(self.path))
             raise ValueError(f"{sentence} {self.header_in_words(missing[0])}".strip())
+
+
+def _object_column(column: Any) -> "pd.Series":
+    """Return a column of Arrow as Python objects, whole numbers also beside missing ones."""
+    import pandas as pd
+
+    return pd.Series(column.to_pylist(), dtype=object)
 
 
 def table_kind(path: Path) -> str:
@@ -183,8 +209,6 @@ def open_table(path: str | Path, table_format: TableFormat | None = None) -> Tab
         raise ValueError(f"There is no file {path}.")
     kind = table_kind(path)
     if kind == "spreadsheet":
-        from primum.tables.spreadsheets import Spreadsheet
-
         return Spreadsheet(path, table_format)
     if table_format.sheet is not None:
         raise ValueError(f"{path} is not a spreadsheet, so it has no sheet {table_format.sheet!r}.")
@@ -355,3 +379,152 @@ def _is_number(cell: Any) -> bool:
     if isinstance(cell, str):
         return NUMBER.fullmatch(cell.strip().replace(",", ".")) is not None
     return _is_filled(cell)  # also dates and times
+
+
+MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
+
+
+class Spreadsheet(TableFile):
+    """The table in a sheet of a spreadsheet.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    table_format : TableFormat
+        Which sheet and which row of it has the names, and the markers of missing cells.
+    """
+
+    def __init__(self, path: Path, table_format: TableFormat) -> None:
+        self.path, self.format = path, table_format
+        self._cells, sheets = _cells_of(path, table_format.sheet)
+        self._sheet = table_format.sheet or sheets[0]
+        self._others = [name for name in sheets if name != self._sheet]
+        self._row = table_format.header_row or _header_row(self._cells)
+        table = self._cells.iloc[self._row - 1 :].dropna(how="all").dropna(axis=1, how="all")
+        if len(table) == 0:
+            raise ValueError(
+                f"{path} is empty: the first row must contain the column names"
+                f"{self._others_in_words}."
+            )
+        self.columns, self.row_identifiers = column_names(path, _texts(table.iloc[0])), []
+        self._numbers = (table.index[1:] + 1).tolist()
+        self._rows = table.iloc[1:].reset_index(drop=True).set_axis(self.columns, axis=1)
+
+    def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":  # noqa: D102
+        missing = list(self.format.missing)
+        return (self._rows.replace(missing, None) if missing else self._rows).infer_objects()
+
+    def cells_at(self, positions: Index) -> "pd.DataFrame":  # noqa: D102
+        return self.frame().iloc[positions]
+
+    def numbered(self) -> Iterator[tuple[int, list[Any]]]:  # noqa: D102
+        rows = self._rows.to_numpy(dtype=object).tolist()
+        for number, row in zip(self._numbers, rows, strict=True):
+            yield number, ["" if cell is None or cell != cell else cell for cell in row]
+
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+        raise ValueError(
+            "Spreadsheets are for --prepare of primum fit: save the numbers as CSV or Parquet."
+        )
+
+    def header_in_words(self, name: str) -> str:  # noqa: D102
+        having = [sheet for sheet in self._others if name in self._names_in(sheet)]
+        which = f"; sheet {having[0]!r} has that column" if having else ""
+        return (
+            f"Row {self._row} of sheet {self._sheet!r} is its header (--header-row names another)"
+            f"{self._others_in_words}{which}."
+        )
+
+    def pandas_code(self) -> str:  # noqa: D102
+        sheet = "" if self.format.sheet is None else f", sheet_name={self._sheet!r}"
+        titles = self._cells.iloc[: self._row - 1].notna().to_numpy().any()
+        skipped = f", skiprows={self._row - 1}" if titles else ""
+        return f"pd.read_excel({self.path.as_posix()!r}{sheet}{skipped})"
+
+    def _names_in(self, sheet: str) -> list[str]:
+        cells, _ = _cells_of(self.path, sheet)
+        return _texts(cells.iloc[_header_row(cells) - 1]) if len(cells) else []
+
+    @property
+    def _others_in_words(self) -> str:
+        others = ", ".join(map(repr, self._others))
+        return f", and its other sheets are {others} (--sheet)" if others else ""
+
+
+def _texts(header: "pd.Series") -> list[str]:
+    return ["" if name is None or name != name else str(name).strip() for name in header]
+
+
+def _header_row(cells: "pd.DataFrame") -> int:
+    """Return the number of the row with the names, from 1."""
+    filled = cells.dropna(how="all").iloc[:FIRST_ROWS]
+    if len(filled) == 0:
+        return 1
+    rows = filled.dropna(axis=1, how="all").to_numpy(dtype=object).tolist()
+    return int(filled.index[find_header(rows)]) + 1
+
+
+def _cells_of(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]:
+    """Return the cells of a sheet, as they are, and the names of all sheets."""
+    import pandas as pd
+
+    as_they_are = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+    try:
+        with pd.ExcelFile(path) as book:
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet is None or sheet in sheets:
+                return pd.read_excel(book, sheet_name=sheet or 0, **as_they_are), sheets
+    except ImportError as problem:
+        library = SPREADSHEETS[path.suffix.lower()]
+        advice = install_advice(f"Reading {path} needs", library, "save the table as CSV")
+        raise ImportError(advice) from problem
+    except Exception as problem:  # a damaged archive can fail in any way
+        raise ValueError(
+            f"{path} cannot be read as a spreadsheet: open it in a spreadsheet program and save it "
+            "again, or save the table as CSV."
+        ) from problem
+    names = ", ".join(map(repr, sheets))
+    raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
+
+
+def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) -> None:
+    """Write rows as a sheet, in which text stays text even if it looks like a formula.
+
+    Parameters
+    ----------
+    file : binary file
+        The file to write to.
+    rows : iterable of sequence
+        The names of the columns, and every row.
+    what : str
+        What the rows are, in words that follow "write", for errors.
+    """
+    with needed("Spreadsheets", f"write {what} as CSV"):
+        from openpyxl import Workbook
+
+    book = Workbook()
+    for number, row in enumerate(rows):
+        if number > MOST_ROWS:
+            raise ValueError(
+                f"A spreadsheet has at most {MOST_ROWS} rows: write {what} as CSV or Parquet."
+            )
+        book.active.append([_cell(book.active, value, what) for value in row])
+    book.save(file)
+
+
+def _cell(sheet: Any, value: Any, what: str) -> Any:
+    """Return a cell; text that begins with = is no formula."""
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    try:
+        cell = WriteOnlyCell(sheet, value)
+    except IllegalCharacterError:
+        raise ValueError(
+            f"The text {value!r} has characters that a spreadsheet cannot hold: write {what} as "
+            "CSV or Parquet."
+        ) from None
+    if isinstance(value, str):
+        cell.data_type = "s"
+    return cell

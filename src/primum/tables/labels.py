@@ -27,13 +27,16 @@ from primum.reading.labels import MAX_CODES, WITH_A_LETTER, is_numeric_target, r
 from primum.tables.cells import (
     FALSE,
     NUMBER,
+    common_unit,
+    different_units,
+    doubtful_mark,
+    marks_by_preference,
     names_of,
     number_of,
     object_array,
     objects_of,
     plain_text,
 )
-from primum.tables.notation import common_unit, different_units, doubtful_mark, marks_by_preference
 
 if TYPE_CHECKING:
     import pandas as pd

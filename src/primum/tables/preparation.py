@@ -4,26 +4,38 @@ It takes the table as people wrote it, and can be fitted inside every fold: medi
 scales are learnt from the rows it is fitted to. Its output is dense, unless there is free text, and
 has feature names such as ``age``, ``colour=red``, ``joined (days)`` and ``remark: late``. The terms
 of text have no weights yet: what follows learns these, see ``steps_after``.
+
+The block of an embedding is centred, and divided by one common scale, so that directions which vary
+more keep their weight. Scaled one by one, those that are mostly noise would count as much as the
+others.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from primum._typing import AnyArray
-from primum.tables.cells import as_pandas, numbers_of, read_cells, readings_of_numbers
+from primum._typing import AnyArray, Floats
+from primum.tables.cells import (
+    as_matrix,
+    as_pandas,
+    numbers_of,
+    read_cells,
+    readings_of_numbers,
+    vectors_of,
+)
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
 from primum.tables.text import TermWeights, TextFeatures
-from primum.tables.vectors import ScaledTogether, as_matrix, vectors_of
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
+# A block of an embedding weighs as much as this many scaled columns, if it has as many.
+MOST_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
 
@@ -145,6 +157,67 @@ class ReadCells(TransformerMixin, BaseEstimator):
             return np.array(list(names), dtype=object)
         suffix = MISSING_SUFFIX if self.indicator else SUFFIXES.get(self.kind, "")
         return np.array([f"{name}{suffix}" for name in self.feature_names_in_], dtype=object)
+
+
+class ScaledTogether(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Centre columns, fill in missing numbers with their mean, and divide all by one scale.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features_in_,)
+        Mean of every column.
+    scale_ : float
+        The common scale: the variances of the columns add up to their number afterwards, or to 50
+        if there are more, so that a block does not outweigh all other columns.
+    n_features_in_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> from primum.tables.preparation import ScaledTogether
+    >>> ScaledTogether().fit_transform([[0.0, 0.0], [6.0, 2.0]]).round(2).tolist()
+    [[-1.34, -0.45], [1.34, 0.45]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the means and the scale.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Rows; NaN where missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        X = np.asarray(X, dtype=float)
+        given = ~np.isnan(X)
+        counts = np.maximum(given.sum(axis=0), 1)
+        self.n_features_in_ = X.shape[1]
+        self.mean_ = np.where(given, X, 0.0).sum(axis=0) / counts
+        variance = float(np.sum(np.where(given, X - self.mean_, 0.0) ** 2 / counts))
+        self.scale_ = float(np.sqrt(variance / min(X.shape[1], MOST_WEIGHT))) or 1.0
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return the scaled columns.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Rows; NaN where missing.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            The columns; 0 where missing.
+        """
+        X = np.asarray(X, dtype=float)
+        return np.where(np.isnan(X), 0.0, (X - self.mean_) / self.scale_)
 
 
 class PreparedColumns(ColumnTransformer):

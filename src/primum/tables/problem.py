@@ -22,19 +22,19 @@ from primum.reading.known import AUTO, CLASSES, NUMBERS, TargetKind, contains_da
 from primum.reading.labels import MAX_CODES
 from primum.tables.cells import (
     as_pandas,
+    decimal_mark_of,
     names_of,
     numbers_of,
     object_array,
     objects_of,
     read_cells,
+    vectors_of,
 )
 from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target
-from primum.tables.notation import decimal_mark_of
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 from primum.tables.text import count_terms
-from primum.tables.vectors import vectors_of
 
 if TYPE_CHECKING:
     import pandas as pd

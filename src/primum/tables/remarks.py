@@ -14,6 +14,11 @@ By a column alone, a labelled row has the class that most of the other labelled 
 value have, or, of numbers, those with the nearest value. By the other columns, it has the class
 that a forest predicts which is fitted to other labelled rows.
 
+Of a numeric target, a column is named if it is the target in other units, so that its values and
+the targets have nearly the same order, or if it alone explains nearly all of the variance, and all
+other columns together do not. By a column alone, a labelled row then has the mean target of the two
+rows with the next smaller and the next larger value.
+
 Rows may belong together though nobody said so, such as the diary entries of one person. If some
 rows of a person are trained on and others held out, models are judged too favourably. Where rows
 belong together, labels are mostly given person by person, so that few values of the column that
@@ -45,7 +50,6 @@ from primum._words import counted, listed
 from primum.judging.words import Alert
 from primum.tables.cells import names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
-from primum.tables.number_leaks import in_other_units, telling_columns
 from primum.tables.preparation import preparing
 
 if TYPE_CHECKING:
@@ -54,11 +58,15 @@ if TYPE_CHECKING:
 
 # What has a smaller probability than 2**-20 by chance is no accident.
 LEAST_BITS = 20
-# Of the errors of guessing, a column alone avoids nearly all, and the others by far not all.
+# Of the errors of guessing, or of the variance, a column alone avoids nearly all, and the others by
+# far not all.
 NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
-# More rows add nothing but time.
-MAX_ROWS = 2000
-N_FOLDS, N_TREES = 3, 25
+# Labelled rows, folds and trees of the forest that judges the other columns: more add but time.
+MAX_ROWS, N_FOLDS, N_TREES = 2000, 3, 25
+# Fewer numbers may have the order of the target by chance.
+LEAST_ROWS = 20
+# The rank correlation from which on two orders are nearly the same.
+SAME_ORDER = 0.9995
 ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
 
@@ -203,6 +211,8 @@ def _telling(
     missing: Sequence[str],
 ) -> Iterator[str]:
     """Yield a sentence on the column that tells nearly all labels, where the others do not."""
+    from sklearn.ensemble import RandomForestClassifier
+
     n_rows, guessed = len(codes), int(np.bincount(codes).max())
     if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
         return
@@ -212,7 +222,8 @@ def _telling(
     if len(telling) != 1 or len(columns) == 1:
         return
     rest = [column for column in columns if column is not telling[0]]
-    by_others, n_tried = _right_by_forest(X, codes, rest, missing)
+    truth, guess = _by_forest(RandomForestClassifier, X, codes, rest, missing)
+    by_others, n_tried = int(np.sum(guess == truth)), len(truth)
     if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
         name = telling[0].name
         yield (
@@ -222,24 +233,103 @@ def _telling(
         )
 
 
-def _right_by_forest(
-    X: "pd.DataFrame", codes: Index, columns: Sequence[Column], missing: Sequence[str]
-) -> tuple[int, int]:
-    """Return how many labels a forest tells by some columns, and of how many."""
-    from sklearn.ensemble import RandomForestClassifier
+def _by_forest(
+    forest: Any, X: "pd.DataFrame", y: AnyArray, columns: Sequence[Column], missing: Sequence[str]
+) -> tuple[AnyArray, AnyArray]:
+    """Return labels, or numbers, and what a forest of this class predicts for them by columns."""
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    rows = np.random.default_rng(0).permutation(len(codes))[:MAX_ROWS]
-    forest = RandomForestClassifier(N_TREES, random_state=0)
-    model: Any = make_pipeline(preparing(columns, missing), forest)
-    guess = cross_val_predict(model, X.iloc[rows], codes[rows], cv=KFold(N_FOLDS))
-    return int(np.sum(guess == codes[rows])), len(rows)
+    rows = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
+    model = make_pipeline(preparing(columns, missing), forest(N_TREES, random_state=0))
+    return y[rows], cross_val_predict(model, X.iloc[rows], y[rows], cv=KFold(N_FOLDS))
 
 
 def _avoided(right: float, guessed: float, n_rows: float) -> float:
     """Return the share of the errors of guessing that are avoided."""
     return (right - guessed) / (n_rows - guessed)
+
+
+def in_other_units(X: "pd.DataFrame", y: Floats, columns: Sequence[Column]) -> list[str]:
+    """Return the numeric columns that have the order of the target.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The features of labelled rows, read as their kinds say.
+    y : array of shape (n_rows,)
+        Their targets.
+    columns : sequence of Column
+        What the table contains.
+
+    Returns
+    -------
+    list of str
+        Their names.
+    """
+    if len(y) < LEAST_ROWS:
+        return []
+    numbers = {column.name: _varied_numbers(X[column.name]) for column in columns}
+    return [
+        name
+        for name, values in numbers.items()
+        if values is not None and abs(float(stats.spearmanr(values, y)[0])) >= SAME_ORDER
+    ]
+
+
+def telling_columns(
+    X: "pd.DataFrame", y: Floats, columns: Sequence[Column], missing: Sequence[str]
+) -> Iterator[str]:
+    """Yield what is remarkable about the one column that tells the target, as a sentence.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The features of labelled rows, read as their kinds say.
+    y : array of shape (n_rows,)
+        Their targets.
+    columns : sequence of Column
+        The features.
+    missing : sequence of str
+        Markers of missing cells.
+    """
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.metrics import r2_score
+
+    if len(y) < LEAST_ROWS or len(columns) < 2:
+        return
+    alone = {column.name: _explained_alone(X[column.name], y) for column in columns}
+    telling = [column for column in columns if alone[column.name] >= NEARLY_ALL]
+    # Of two such columns, each is among the others of the other one.
+    if len(telling) != 1:
+        return
+    rest = [column for column in columns if column is not telling[0]]
+    by_others = float(r2_score(*_by_forest(RandomForestRegressor, X, y, rest, missing)))
+    if by_others <= NOT_NEARLY_ALL:
+        name = telling[0].name
+        yield (
+            f"The column {name!r} may give the target away: it alone explains "
+            f"{alone[name]:.0%} of the variance, and all other columns together "
+            f"{max(by_others, 0.0):.0%}."
+        )
+
+
+def _varied_numbers(values: "pd.Series") -> Floats | None:
+    """Return a column as numbers; None if some are missing, few differ, or it has none."""
+    cells: AnyArray = values.to_numpy()
+    numbers = np.empty(0) if cells.dtype == object else cells.astype(float)
+    varied = not np.isnan(numbers).any() and len(np.unique(numbers)) >= LEAST_ROWS
+    return numbers if varied else None
+
+
+def _explained_alone(values: "pd.Series", y: Floats) -> float:
+    """Return the share of the variance that a column of numbers explains alone; 0 for others."""
+    numbers = _varied_numbers(values)
+    if numbers is None:
+        return 0.0
+    ordered = y[np.argsort(numbers, kind="stable")]
+    guess = (ordered[:-2] + ordered[2:]) / 2
+    return 1 - float(np.mean((ordered[1:-1] - guess) ** 2) / np.var(y))
 
 
 # Kinds of columns whose values may name groups of rows.

@@ -1,34 +1,48 @@
-"""The sheet that people fill in: the rows to label, in their stored order, as the table has them.
+"""The sheet that people fill in: the rows to label, in their stored order, and their labels.
 
 Its columns are the key of every row (``primum_row``: r1, r2, ...), the target, which is empty, a
 mark that these rows were chosen (``primum_chosen``), the id, and the other columns as they are
-written in the table. ``filled`` finds its rows again, whatever a spreadsheet has done to it.
+written in the table.
 
 Cells of a table are data. In a CSV file, where a spreadsheet would take text that begins with =,
 +, - or @ for a formula, such text gets an apostrophe in front; in a spreadsheet it is text by type.
 Text that no spreadsheet can hold is cut.
+
+``read_filled`` finds the rows again, whatever a spreadsheet has done to the sheet. Every row with a
+label is found among the rows that were asked for, in one of three ways: by its key; without a key
+by its id; without either by its other cells, if they are those of one row only. Every comparison
+has the keys r1, r2, ..., so a key alone proves little: where the file has more of the sheet, the
+row's id must be alike, or else the mark of the comparison the same, and at least half of its cells.
+Formats of numbers and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to
+01.03.2024. So two cells are alike if they are the same text, apart from characters that an encoding
+lacks, the same number up to the digits that are shown, or possibly the same day. A row that is
+found in no way, or in two, is refused with its line: a label on a wrong row would make an answer
+wrong without anybody noticing.
 """
 
 import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from primum._files import replacing, write_file
-from primum._typing import Index
-from primum.judging.named_labels import KEY_COLUMN
-from primum.tables.cells import NUMBER, plain_text
-from primum.tables.files import TableFile
+from primum._words import listed
+from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL, KEY_COLUMN, read_class
+from primum.tables.cells import NUMBER, days_of, number_of, plain_text
+from primum.tables.columns import LAYOUTS, LIKE_A_DATE
+from primum.tables.files import TableFile, TableFormat, open_table, table_kind, write_spreadsheet
 from primum.tables.labels import CHOSEN
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 # What the sheet says in the column that marks chosen rows.
 YES = "yes"
@@ -171,47 +185,6 @@ def cell_text(cell: Any) -> str:
     return plain_text(cell).strip()
 
 
-def cells_at(table: TableFile, positions: Index) -> "pd.DataFrame":
-    """Return some rows of a table with their cells as written.
-
-    Parameters
-    ----------
-    table : TableFile
-        The table. One in CSV or Parquet is read in parts.
-    positions : array of int
-        The rows, in any order.
-
-    Returns
-    -------
-    DataFrame
-        These rows, in the order of the positions.
-    """
-    import pandas as pd
-
-    from primum.tables.spreadsheets import Spreadsheet
-
-    if isinstance(table, Spreadsheet):
-        return table.frame().iloc[positions]
-    order = np.argsort(positions)
-    wanted, start, taken = np.asarray(positions)[order], 0, []
-    for part in table.parts([], table.columns):
-        n_rows = len(next(iter(part.as_written.values())))
-        own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + n_rows)]
-        if len(own):
-            cells = {name: of.take(own - start) for name, of in part.as_written.items()}
-            taken.append(pd.DataFrame({n: object_column(of) for n, of in cells.items()}))
-        start += n_rows
-    found = pd.concat(taken, ignore_index=True) if taken else pd.DataFrame(columns=table.columns)
-    return found.iloc[np.argsort(order)]
-
-
-def object_column(column: Any) -> "pd.Series":
-    """Return a column of Arrow as Python objects, whole numbers also beside missing ones."""
-    import pandas as pd
-
-    return pd.Series(column.to_pylist(), dtype=object)
-
-
 def guarded(text: str) -> str:
     """Return text that no spreadsheet takes for a formula; numbers and single signs stay.
 
@@ -253,8 +226,6 @@ def write_sheet(path: Path, sheet: Sheet, separator: str = ",") -> None:
         The character between the fields of a CSV file.
     """
     if path.suffix.lower() == SPREADSHEET:
-        from primum.tables.spreadsheets import write_spreadsheet
-
         rows = ([None if cell == "" else cell for cell in row] for row in sheet.rows)
         with replacing(path) as file:
             write_spreadsheet(file, [sheet.header, *rows], "the rows to label")
@@ -268,3 +239,338 @@ def _lines(sheet: Sheet) -> Iterator[list[str]]:
     """Yield the header and the rows as text that is no formula."""
     for row in [list(sheet.header), *sheet.texts]:
         yield [guarded(text) for text in row]
+
+
+# What ``primum_chosen`` says, with the digits of a comparison.
+MARK = re.compile(r"yes [0-9a-f]{6}", re.IGNORECASE)
+KEY = re.compile(r"r\s*0*(\d+)", re.IGNORECASE | re.ASCII)
+# What people write where nobody can decide, in lower case.
+UNDECIDED_WORDS = (CANNOT_SAY_CELL, "cannot say", "can't say")
+# What Excel on Windows writes as CSV; it has a character for almost every byte.
+WINDOWS = "cp1252"
+# Characters that count as two there.
+BEYOND_16_BITS = re.compile(r"[\U00010000-\U0010ffff]")
+# Spreadsheets keep 15 digits of a number.
+RELATIVE_ROUNDING = 1e-14
+COPY_KEY = f"copy its {KEY_COLUMN} (r1, r2, ...) from the sheet as it was written"
+SORTED = (
+    "if columns were sorted or moved on their own, take the sheet as it was written and fill it in "
+    "again"
+)
+NOT_ASKED = (
+    "this row is not the one asked for: the sheet seems to belong to another comparison, or a "
+    "column was sorted on its own; take the sheet as it was written"
+)
+
+
+def read_filled(
+    path: str | Path,
+    sheet: Sheet,
+    classes: Sequence[str],
+    table_format: TableFormat | None = None,
+) -> dict[str, str]:
+    """Return the labels in a sheet that is filled in, wholly or partly.
+
+    Parameters
+    ----------
+    path : path
+        The sheet: a CSV file or a spreadsheet.
+    sheet : Sheet
+        As it was written.
+    classes : sequence of str
+        The classes as they are written in the table.
+    table_format : TableFormat, optional
+        How the file is written; what it leaves open is detected.
+
+    Returns
+    -------
+    dict of str to str
+        Classes as they are written in the table, or "?", by the key of the row.
+    """
+    path = Path(path)
+    if path.exists() and table_kind(path) == "Parquet":
+        raise ValueError(f"{path} is not a sheet: pass a CSV file or a spreadsheet.")
+    table, rows = _opened(path, table_format or TableFormat())
+    columns = _columns(table, sheet)
+    unit = "line" if table.is_text else "row"
+    finder = _Finder(sheet, columns, [cells for _, cells in rows])
+    found: dict[str, tuple[str, int]] = {}
+    for line, cells in rows:
+        where = f"{path}, {unit} {line}"
+        label = _label(cells[columns[sheet.target]], classes, where)
+        if label is None:
+            continue
+        key = finder.key_of(cells, where)
+        if key in found and found[key][0] != label:
+            raise ValueError(
+                f"{where}, has the label {label!r} for the row {key}, but {unit} {found[key][1]} "
+                f"has {found[key][0]!r}: keep one of them."
+            )
+        found.setdefault(key, (label, line))
+    return {key: label for key, (label, _) in found.items()}
+
+
+def _opened(path: Path, table_format: TableFormat) -> tuple[TableFile, list[tuple[int, list[str]]]]:
+    """Return a file and its rows as text, those that are empty left out."""
+    try:
+        table = open_table(path, table_format)
+        rows = list(table.numbered())
+    except ValueError as problem:
+        undecodable = isinstance(problem.__cause__, UnicodeError)
+        if not undecodable or table_format.encoding != TableFormat().encoding:
+            raise
+        return _opened(path, replace(table_format, encoding=WINDOWS))
+    texts = ((line, [cell_text(cell) for cell in row]) for line, row in rows)
+    return table, [(line, cells) for line, cells in texts if any(cells)]
+
+
+def _columns(table: TableFile, sheet: Sheet) -> dict[str, int]:
+    """Return the places of the sheet's columns in a file, by their names in the sheet."""
+    exact = {name: place for place, name in enumerate(table.columns)}
+    loose: dict[str, list[int]] = {}
+    for place, name in enumerate(table.columns):
+        loose.setdefault(_folded(name), []).append(place)
+    places = {}
+    for name in sheet.header:
+        alike = loose.get(_folded(name), [])
+        if name in exact or len(alike) == 1:
+            places[name] = exact.get(name, alike[0])
+    if sheet.target not in places:
+        raise ValueError(
+            f"{table.path} has no column {sheet.target!r} for the labels, only "
+            f"{listed([repr(name) for name in table.columns])}: give the column with the labels "
+            "this name."
+        )
+    return places | _renamed_key(table, sheet, places)
+
+
+def _renamed_key(table: TableFile, sheet: Sheet, places: Mapping[str, int]) -> dict[str, int]:
+    """Return the place of the keys if their column has another name: it has nothing but keys."""
+    if KEY_COLUMN in places:
+        return {}
+    keys, rows = set(sheet.keys), [list(map(cell_text, row)) for _, row in table.numbered()]
+    for place in sorted(set(range(len(table.columns))) - set(places.values())):
+        cells = [row[place] for row in rows if row[place]]
+        if cells and all(_key(cell) in keys for cell in cells):
+            return {KEY_COLUMN: place}
+    return {}
+
+
+def _label(cell: str, classes: Sequence[str], where: str) -> str | None:
+    """Return the class in a cell as it is written in the table, "?", or None if it is empty."""
+    if cell not in classes:
+        cell = unguarded(cell)
+    if cell == "":
+        return None
+    if cell not in classes and cell.casefold() in UNDECIDED_WORDS:
+        return CANNOT_SAY_CELL
+    if cell not in classes and NUMBER.fullmatch(cell.replace(",", ".")):
+        cell = cell.replace(",", ".")
+    try:
+        code = read_class(cell, classes)
+    except ValueError as problem:
+        raise ValueError(f"{where}: {problem}") from problem
+    return CANNOT_SAY_CELL if code == CANNOT_SAY else classes[code]
+
+
+def _key(cell: str) -> str | None:
+    """Return a key as it was written, or None if a cell is none."""
+    written = KEY.fullmatch(cell)
+    return None if written is None else f"r{written[1]}"
+
+
+class _Finder:
+    """Finds the rows of a file among those of the sheet as it was written."""
+
+    def __init__(
+        self, sheet: Sheet, columns: Mapping[str, int], rows: Sequence[Sequence[str]]
+    ) -> None:
+        self.keys, self.texts = sheet.keys, sheet.texts
+        self.places = {key: place for place, key in enumerate(self.keys)}
+        self.key = columns.get(KEY_COLUMN)
+        own = (KEY_COLUMN, sheet.target, CHOSEN)
+        header = {name: place for place, name in enumerate(sheet.header)}
+        # Pairs of the place of a column in the sheet and in the file.
+        self.common = [
+            (header[n], columns[n]) for n in sheet.header if n in columns and n not in own
+        ]
+        self.mark = (header[CHOSEN], columns[CHOSEN]) if CHOSEN in columns else None
+        name = sheet.id_name
+        self.id = (header[name], columns[name]) if name is not None and name in columns else None
+
+    def key_of(self, cells: Sequence[str], where: str) -> str:
+        """Return the key of a row; raise an error if it cannot be found."""
+        if self.key is not None and cells[self.key]:
+            return self._by_key(cells, where)
+        if self.id is not None and cells[self.id[1]]:
+            alike = self._by_id(cells[self.id[1]])
+            if len(alike) == 1:
+                return self.keys[alike[0]]
+        among = self._by_cells(cells)
+        if len(among) == 1:
+            return self.keys[among[0]]
+        raise ValueError(f"{where}, {self._unknown(cells, len(among))}: {COPY_KEY}.")
+
+    def _unknown(self, cells: Sequence[str], n_alike: int) -> str:
+        """Return why a row is not found, as part of a sentence."""
+        no_id = self.id is None or not cells[self.id[1]]
+        names = f"no {KEY_COLUMN}" if no_id else f"no {KEY_COLUMN} and an id that does not help"
+        if n_alike == 0:
+            return f"has {names}, and its cells are not those of a row that was asked for"
+        return f"has {names}, and its cells are those of {n_alike} rows that were asked for"
+
+    def _by_key(self, cells: Sequence[str], where: str) -> str:
+        assert self.key is not None
+        key = _key(cells[self.key])
+        if key not in self.places:
+            raise ValueError(
+                f"{where}, has the {KEY_COLUMN} {cells[self.key]!r}, which was not asked for: "
+                f"{COPY_KEY}, or delete the {where.rpartition(' ')[0].rpartition(', ')[2]}."
+            )
+        if problem := self._not_asked(self.places[key], cells):
+            raise ValueError(f"{where}, has the {KEY_COLUMN} {key}, but {problem}.")
+        return key
+
+    def _not_asked(self, place: int, cells: Sequence[str]) -> str | None:
+        """Return why a row is not the one of its key, as part of a sentence, if it is not."""
+        if not self._id_in(cells) and self._is_marked_otherwise(place, cells):
+            return f"the mark of another comparison, so {NOT_ASKED}"
+        n_alike = self._n_alike(place, cells)
+        if n_alike == len(self.common) and self._has_id_of(place, cells):
+            return None
+        others = [other for other in self._by_cells(cells) if other != place]
+        if others:
+            return f"its other cells are those of {self.keys[others[0]]}: {SORTED}"
+        if not self._has_id_of(place, cells):
+            return f"its id is {self._id_in(cells)!r}, so {NOT_ASKED}"
+        return None if n_alike * 2 >= len(self.common) else f"other cells, so {NOT_ASKED}"
+
+    def _is_marked_otherwise(self, place: int, cells: Sequence[str]) -> bool:
+        """Return whether a row has the mark of another comparison."""
+        if self.mark is None:
+            return False
+        own, written = self.texts[place][self.mark[0]], cells[self.mark[1]]
+        return MARK.fullmatch(written) is not None and written.casefold() != own
+
+    def _id_in(self, cells: Sequence[str]) -> str:
+        return "" if self.id is None else cells[self.id[1]]
+
+    def _has_id_of(self, place: int, cells: Sequence[str]) -> bool:
+        """Return whether cells may have the id of a row: alike, and not that of another row."""
+        written = self._id_in(cells)
+        if self.id is None or not written or not self.texts[place][self.id[0]]:
+            return True
+        same = self._same_id.get(written)
+        return alike(written, self.texts[place][self.id[0]]) if same is None else place in same
+
+    def _n_alike(self, place: int, cells: Sequence[str]) -> int:
+        return sum(alike(cells[mine], self.texts[place][own]) for own, mine in self.common)
+
+    def _by_id(self, cell: str) -> list[int]:
+        """Return the rows with an id: written the same, or else alike."""
+        assert self.id is not None
+        same = self._same_id.get(cell, [])
+        if same:
+            return same
+        return [i for i, row in enumerate(self.texts) if alike(cell, row[self.id[0]])]
+
+    @cached_property
+    def _same_id(self) -> dict[str, list[int]]:
+        assert self.id is not None
+        places: dict[str, list[int]] = {}
+        for place, row in enumerate(self.texts):
+            places.setdefault(row[self.id[0]], []).append(place)
+        return places
+
+    def _by_cells(self, cells: Sequence[str]) -> list[int]:
+        """Return the rows whose cells are all the same, or else alike; none without cells."""
+        possible = self._same_cells.get(tuple(cells[mine] for _, mine in self.common), [])
+        if possible or not self.common:
+            return possible
+        possible = list(range(len(self.texts)))
+        for own, mine in self.common:
+            possible = [i for i in possible if alike(cells[mine], self.texts[i][own])]
+        return possible
+
+    @cached_property
+    def _same_cells(self) -> dict[tuple[str, ...], list[int]]:
+        places: dict[tuple[str, ...], list[int]] = {}
+        if self.common:
+            for place, row in enumerate(self.texts):
+                places.setdefault(tuple(row[own] for own, _ in self.common), []).append(place)
+        return places
+
+
+def alike(written: str, original: str) -> bool:
+    """Return whether a cell may be what a spreadsheet has made of another.
+
+    Parameters
+    ----------
+    written : str
+        The cell as it is now.
+    original : str
+        The cell as it was.
+
+    Returns
+    -------
+    bool
+        Whether both are the same text, number or day.
+
+    Examples
+    --------
+    >>> from primum.tables.sheets import alike
+    >>> alike("7", "007"), alike("1.00E+05", "100123"), alike("01.03.2024", "2024-03-01")
+    (True, True, True)
+    >>> alike("8", "007"), alike("A", "B")
+    (False, False)
+    """
+    if written == original or _folded(written) == _folded(original):
+        return True
+    if not (written and original):
+        return False
+    if "?" in written and _replaced(written) == _replaced(original):
+        return True
+    now, before = _numbers(written), _numbers(original)
+    if now and before:
+        return any(
+            abs(a - b) <= max(step, RELATIVE_ROUNDING * abs(b))
+            for a, step in now
+            for b, _ in before
+        )
+    return bool(_days(written) & _days(original))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split()).lstrip("'").casefold()
+
+
+def _replaced(text: str) -> str:
+    """Return text as a spreadsheet saves it in the encoding of Windows: "?" for what that lacks."""
+    halves = BEYOND_16_BITS.sub("??", _folded(text))
+    return halves.encode(WINDOWS, "replace").decode(WINDOWS)
+
+
+@lru_cache(maxsize=2**16)
+def _numbers(text: str) -> tuple[tuple[float, float], ...]:
+    """Return what number a cell may be, by either decimal mark, and half its last digit."""
+    found = []
+    for mark in ".,":
+        number = number_of(text, mark)
+        if np.isfinite(number):
+            mantissa, _, exponent = text.lower().partition("e")
+            decimals = len(re.sub(r"\D", "", mantissa.rpartition(mark)[2])) if mark in text else 0
+            power = int(exponent) if re.fullmatch(r"[+-]?\d+", exponent) else 0
+            found.append((number, 0.5 * 10.0 ** (min(power, 300) - decimals)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=2**16)
+def _days(text: str) -> frozenset[float]:
+    """Return the days that a cell may be, by all layouts of dates."""
+    if not LIKE_A_DATE.search(text):
+        return frozenset()
+    import pandas as pd
+
+    cell = pd.Series([text], dtype=object)
+    days = (float(days_of(cell, layout)[0]) for layout in LAYOUTS)
+    return frozenset(float(np.floor(day)) for day in days if not np.isnan(day))
