@@ -19,7 +19,7 @@ from primum import SafeRegressor
 from primum._progress import with_progress
 from primum.comparison.store import ResultStore
 from primum.comparison.workers import rng_for, run_parallel
-from primum.experiments.number_scenarios import NUMBER_SCENARIOS
+from primum.experiments.scenarios import NUMBER_SCENARIOS
 from primum.judging.difference import EQUIVALENT_SHARE
 
 AGAINST = ("baseline", "supervised")

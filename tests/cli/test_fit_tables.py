@@ -127,7 +127,7 @@ def test_refusals(call, tmp_path, table, refused, monkeypatch):
     other = write(table.rename(columns={"age": "years"}), tmp_path / "other.csv")
     refused(call(*fit, "health", "--unlabeled", other), 1, "other.csv has no column 'age'")
     write(table, tmp_path / "large.parquet")
-    monkeypatch.setattr("primum.cli._training.MAX_PREPARED_CELLS", 599)
+    monkeypatch.setattr("primum.cli.fit.MAX_PREPARED_CELLS", 599)
     answer = call(*fit, "health", "--unlabeled", "large.parquet")
     refused(answer, 1, "large.parquet has 120 rows, too many to be prepared", "pass --no-prepare")
     write(table, tmp_path / "data.xlsx")

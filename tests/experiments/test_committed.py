@@ -12,8 +12,7 @@ from primum.experiments import LEAST_SQUARES
 from primum.experiments.pages.experiment import design_sentence
 from primum.experiments.pages.figures import curves_figure, z_figure
 from primum.experiments.pages.tables import error_table
-from primum.experiments.paper import PLANS
-from primum.experiments.published import agreement, ordering_claims, published
+from primum.experiments.paper import PLANS, agreement, ordering_claims, published
 
 PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from primum.experiments.pages.tables import minima_table
-from primum.experiments.published import (
+from primum.experiments.paper import (
     OTHER_SEARCH,
     SEARCH,
     local_optima_sentences,

@@ -5,7 +5,7 @@ from scipy.stats import wilcoxon
 
 from primum.comparison.workers import rng_for
 from primum.experiments import error, harm, squared_hinge, squared_loss
-from primum.experiments.published import agreement, compare_with_published
+from primum.experiments.paper import agreement, compare_with_published
 
 
 def test_error_and_loss():

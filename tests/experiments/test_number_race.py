@@ -7,10 +7,17 @@ import pandas as pd
 import pytest
 
 from primum.comparison.store import ResultsError, read_snapshot
-from primum.experiments.number_race import NumberRace, race_totals, ratios, run_number_race
-from primum.experiments.number_scenarios import NUMBER_SCENARIOS, TABLES
-from primum.experiments.pages.number_race import write_number_race_report
-from primum.experiments.race import BASELINE, SAFE, SUPERVISED
+from primum.experiments.pages.reproduction import write_number_race_report
+from primum.experiments.race import (
+    BASELINE,
+    SAFE,
+    SUPERVISED,
+    NumberRace,
+    race_totals,
+    ratios,
+    run_number_race,
+)
+from primum.experiments.scenarios import NUMBER_SCENARIOS, TABLES
 
 COMMITTED = Path(__file__).parents[2] / "experiments" / "safe-regression"
 

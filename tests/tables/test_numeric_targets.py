@@ -6,7 +6,7 @@ import pytest
 
 from primum.reading.known import read_known
 from primum.reading.labels import refuse_numeric_target
-from primum.tables.labels import read_labels
+from primum.tables.labels import read_classes
 from primum.tables.problem import table_problem
 
 RNG = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_amounts_in_a_table_however_written(write):
     )
     assert not table_problem(frame, "price", target_kind="classes").kind.is_numeric
     with pytest.raises(ValueError, match=r"^Column 'price' is a numeric target .*put a letter"):
-        read_labels(frame["price"], "price", ())
+        read_classes(frame["price"], "price", ())
 
 
 def column(cells):
@@ -154,4 +154,4 @@ def test_a_few_amounts_are_names(labels):
 def test_minus_one_among_many_whole_numbers_may_be_a_number():
     balances = pd.Series(np.append(RNG.permutation(np.arange(-30, 31)), [np.nan, -1]))
     with pytest.raises(ValueError, match="pass target_kind='numbers' if they are numbers to"):
-        read_labels(balances, "balance", ())
+        read_classes(balances, "balance", ())

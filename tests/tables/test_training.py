@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from primum.tables.files import open_table
-from primum.tables.labels import check_labels, read_labeled_rows
+from primum.tables.labels import check_classes, read_labeled_rows
 
 
 @pytest.fixture(name="table", params=["t.csv", "t.parquet"])
@@ -62,11 +62,11 @@ def test_no_rows(table):
 )
 def test_labels_that_are_no_classes(labels, sentence):
     with pytest.raises(ValueError, match=sentence):
-        check_labels([*labels, None], "column 'kind' of t.csv", "pass --missing {}")
+        check_classes([*labels, None], "column 'kind' of t.csv", "pass --missing {}")
 
 
 @pytest.mark.parametrize(
     "labels", [["a", "b", "0.5"], [1, 2, 30], ["NA", "b"], [0.5, 1.5], ["1.0", "2", "3"]]
 )
 def test_labels_that_may_be_classes(labels):
-    check_labels([*labels, None], "column 'kind' of t.csv", "pass --missing {}")
+    check_classes([*labels, None], "column 'kind' of t.csv", "pass --missing {}")

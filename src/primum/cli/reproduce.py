@@ -18,12 +18,11 @@ from primum.comparison.store import ResultsError
 from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
 from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
-from primum.experiments.number_race import NumberRace, run_number_race
 from primum.experiments.pages import reproduction
-from primum.experiments.pages.number_race import write_number_race_report
+from primum.experiments.pages.reproduction import write_number_race_report
 from primum.experiments.pages.settling import write_settling_report
 from primum.experiments.paper import PLANS, Plan
-from primum.experiments.race import RACES
+from primum.experiments.race import RACES, NumberRace, run_number_race
 from primum.experiments.runner import beside, run_with_further
 from primum.experiments.settling import run_study, settling_study
 

@@ -35,7 +35,7 @@ from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
 from primum.judging.settlement import SAME, Settlement
 from primum.tables.cells import names_of
-from primum.tables.labels import CHOSEN, read_labels
+from primum.tables.labels import CHOSEN, read_classes
 from primum.tables.problem import features_like
 from primum.tables.sheets import YES
 
@@ -175,7 +175,9 @@ class Models:
     def _labels_of_whole(self) -> AnyArray:
         assert self.whole is not None
         problem = self._problem
-        return read_labels(self.whole[problem.target], problem.target, problem.arguments["missing"])
+        return read_classes(
+            self.whole[problem.target], problem.target, problem.arguments["missing"]
+        )
 
     @property
     def _problem(self) -> "TableProblem":

@@ -4,30 +4,45 @@ One fit of the safe choice gives all of them. They are compared with the better,
 tuned ridge and tuned logistic regression on each data set: by paired differences over the repeats,
 with a t-test on each data set, and with Holm's correction over all data sets. What unlabelled rows
 contribute is the difference between the safe stack and the stack of supervised models.
+
+In the race for numbers, a table is shuffled in every repeat, or a problem drawn; 80% of its rows
+are for training, the others for testing. The first rows are labelled, at most ``most_unlabeled``
+others are unlabelled, and what is left is for testing too. The measure is the RMSE on test rows, as
+a ratio to that of tuned ridge regression: by its mean over the repeats, and by a paired t-test of
+its logarithm on each problem, with Holm's correction over all problems with as many labels. What
+unlabelled rows contribute is the ratio of the safe stack to the stack of supervised models.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 from scipy import stats
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
 
+from primum._progress import with_progress
 from primum._typing import Floats
+from primum.comparison.store import ResultStore, describe_data
+from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import Plan
+from primum.experiments.scenarios import COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
-from primum.safe import SafeClassifier
+from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
 from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import StackedClassifier, stack_of
+from primum.safe.stack import StackedClassifier, number_stack_of, stack_of
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
@@ -37,6 +52,9 @@ CRITICAL = 2.1
 LEVEL = 0.05
 # Differences of errors and losses below this are rounding.
 ROUNDING = 1e-12
+# In the race for numbers: the share of the rows for training, and the rows of a simulated problem.
+TRAINING_SHARE, N_ROWS = 0.8, 1000
+Unit = tuple[str, int]  # problem with its number of labels, and repeat
 
 
 def all_models(safe: SafeStack[Any], scored: OutOfFold) -> dict[str, CandidateModel]:
@@ -153,3 +171,189 @@ RACES = {
         for n in (50, 150)
     },
 }
+
+
+class RaceRegressor(SafeRegressor):
+    """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
+
+    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+        super()._combine(scored, entrants, held_out)
+        self.all_models_ = all_models(self, scored)
+
+    def predictions(self, X: Floats) -> dict[str, Floats]:
+        """Return what every candidate and stack predicts."""
+        single = {
+            name: number_stack_of(self, {name: 1.0}, self.all_models_) for name in self.all_models_
+        }
+        models = {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_, SAFE: self}
+        return {name: model.predict(X) for name, model in models.items()}
+
+
+@dataclass(frozen=True)
+class NumberRace:
+    """Problems, numbers of labels, and how often they are run.
+
+    Attributes
+    ----------
+    draws : mapping of str to callable
+        The problems.
+    numbers : tuple of int
+        Numbers of labelled rows.
+    repeats, seed, most_unlabeled : int
+        Number of repeats, seed of everything random, and the largest number of unlabelled rows.
+    """
+
+    draws: Mapping[str, Draw] = field(default_factory=lambda: dict(TABLES))
+    numbers: tuple[int, ...] = (30, 100)
+    repeats: int = 20
+    seed: int = 0
+    most_unlabeled: int = 500
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the results depend on; repeats and further problems may be added later."""
+        names = [name_of(*pair) for pair in self.pairs]
+        identities = [_identity(self.draws[name], name) for name, _ in self.pairs]
+        return {
+            "experiment": "safe regression",
+            "safe_regression": {
+                "most_unlabeled": self.most_unlabeled,
+                "n_rows": N_ROWS,
+                "training_share": TRAINING_SHARE,
+            },
+            "seed": int(self.seed),
+            "data": dict(zip(names, identities, strict=True)),
+        }
+
+    @property
+    def pairs(self) -> list[tuple[str, int]]:
+        """All problems with all numbers of labels."""
+        return [(name, number) for number in self.numbers for name in self.draws]
+
+    @property
+    def units(self) -> list[tuple[Unit, str, int]]:
+        """What is run: unit, problem and number of labels, one repeat of all after the other."""
+        repeats = range(self.repeats)
+        return [((name_of(*pair), repeat), *pair) for repeat in repeats for pair in self.pairs]
+
+
+def name_of(problem: str, n_labeled: int) -> str:
+    """Return the name of a problem with a number of labels."""
+    return f"{problem}, {n_labeled} labels"
+
+
+def _identity(draw: Draw, name: str) -> str:
+    """Return what identifies a problem in the configuration."""
+    if name not in COLUMNS:
+        return f"simulated, {name}"
+    X, y = draw(np.random.default_rng(0), 0)
+    table = np.column_stack([X, y])
+    return describe_data(table, np.zeros(len(y), dtype=np.intp))
+
+
+def run_number_race(
+    race: NumberRace, folder: str | Path, *, jobs: int = 1, resume: bool = False
+) -> DataFrame:
+    """Run the units that are not yet stored in the folder, and return all rows.
+
+    Parameters
+    ----------
+    race : NumberRace
+        What to run.
+    folder : path
+        Where results are stored; an interrupted run continues there with ``resume=True``.
+    jobs : int, default=1
+        Number of processes; -1 means one per core.
+    resume : bool, default=False
+        Whether to continue a folder that already contains results.
+
+    Returns
+    -------
+    DataFrame
+        One row per problem, number of labels, repeat and model: its RMSE on test rows, and that of
+        tuned ridge regression.
+    """
+    with ResultStore(folder, race.config, resume=resume) as store:
+        missing = [unit for unit in race.units if unit[0] not in store.done]
+        work = run_parallel(run_unit, ((*unit, race) for unit in missing), jobs)
+        for key, rows in with_progress(work, len(missing), "safe-regression", "repeat"):
+            store.append(key, rows)
+        return DataFrame(
+            {"dataset": name, "n_labeled": number, "repeat": key[1], **row}
+            for key, name, number in race.units
+            for row in store.done[key]
+        )
+
+
+def run_unit(
+    unit: Unit, name: str, n_labeled: int, race: NumberRace
+) -> tuple[Unit, list[dict[str, Any]]]:
+    """Return (unit, the rows of one repeat of one problem with a number of labels)."""
+    rng = rng_for(race.seed, "safe regression", *unit)
+    X, y = race.draws[name](rng, N_ROWS)
+    n_unlabeled = min(race.most_unlabeled, int(TRAINING_SHARE * len(y)) - n_labeled)
+    n_known = n_labeled + n_unlabeled
+    labels = np.where(np.arange(n_known) < n_labeled, y[:n_known], np.nan)
+    with threadpool_limits(1):
+        reg = RaceRegressor(random_state=unit[1], n_jobs=1).fit(X[:n_known], labels)
+        predicted = reg.predictions(X[n_known:])
+    losses = {model: _rmse(values, y[n_known:]) for model, values in predicted.items()}
+    verdict = reg.verdict_
+    verdicts = {
+        "answer": verdict.answer,
+        "answer_supervised": verdict.supervised and verdict.supervised.answer,
+    }
+    return unit, [
+        {"model": model, "rmse": loss, "ridge": losses[BASELINE], **verdicts}
+        for model, loss in losses.items()
+    ]
+
+
+def _rmse(predicted: Floats, truth: Floats) -> float:
+    return float(np.sqrt(np.mean((predicted - truth) ** 2)))
+
+
+def ratios(results: DataFrame, against: str = BASELINE) -> DataFrame:
+    """Return the ratio of every model's RMSE to that of one, on every problem.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Of ``run_number_race``.
+    against : str
+        The model to compare with.
+
+    Returns
+    -------
+    DataFrame
+        One row per number of labels, problem and model: ``reference_mean`` (RMSE), ``ratio`` (its
+        mean), ``t`` and ``p`` of its logarithm, ``p_holm`` over all problems with as many labels,
+        and ``repeats``.
+    """
+    rows = []
+    keys = ["n_labeled", "dataset"]
+    for (number, dataset), group in results.groupby(keys, sort=False):
+        values = group.pivot(index="repeat", columns="model", values="rmse")
+        for name in group["model"].unique():
+            ratio = (values[name] / values[against]).dropna().to_numpy()
+            t, p = paired_t(np.log(ratio))
+            mean = values[against].mean()
+            rows.append((number, dataset, name, mean, ratio.mean(), t, p, len(ratio)))
+    columns = [*keys, "model", "reference_mean", "ratio", "t", "p", "repeats"]
+    found = DataFrame(rows, columns=columns)
+    corrected = found.groupby(["n_labeled", "model"], sort=False)["p"].transform(holm)
+    return found.assign(p_holm=corrected)
+
+
+def race_totals(found: DataFrame) -> DataFrame:
+    """Return, for every number of labels and model, what ``ratios`` amount to over all problems.
+
+    ``mean`` is the geometric mean of the ratios, ``better`` and ``worse`` count the problems on
+    which it differs significantly after Holm's correction, and ``largest`` is the largest ratio.
+    """
+    rows = []
+    for (number, name), group in found.groupby(["n_labeled", "model"], sort=False):
+        sure, mean = group["p_holm"] <= LEVEL, float(np.exp(np.log(group["ratio"]).mean()))
+        counts = (int((sure & (sign * group["t"] > 0)).sum()) for sign in (-1, 1))
+        rows.append((number, name, mean, *counts, float(group["ratio"].max())))
+    return DataFrame(rows, columns=["n_labeled", "model", "mean", "better", "worse", "largest"])

@@ -60,7 +60,7 @@ class RowNames:
         return {kind: {name: i for i, name in enumerate(of)} for kind, of in kinds.items()}
 
 
-def read_labels(
+def read_named_labels(
     given: Any,
     names: RowNames,
     classes: Sequence[str],

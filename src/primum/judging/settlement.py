@@ -354,7 +354,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         Settlement
             With all labels so far.
         """
-        new, notes = named_labels.read_labels(
+        new, notes = named_labels.read_named_labels(
             labels, self.names, self.classes, target=self.target, known=known
         )
         if not correct:

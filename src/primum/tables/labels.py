@@ -76,7 +76,7 @@ def typed_labels(
     return _without_minus_one(labels)
 
 
-def check_labels(labels: Sequence[Any], where: str, advice: str) -> None:
+def check_classes(labels: Sequence[Any], where: str, advice: str) -> None:
     """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
 
     ``advice`` says how to name a marker.
@@ -188,7 +188,7 @@ def read_labeled_rows(
     if not cells:
         raise ValueError(f"{table.path} has column names but no rows.")
     labels = typed_labels(cells, where, missing, from_text=table.is_text)
-    check_labels(labels, where, "pass --missing {}")
+    check_classes(labels, where, "pass --missing {}")
     return np.concatenate([part.X for part in parts]), labels
 
 
@@ -208,7 +208,7 @@ class TableLabels:
     kind: TargetKind
 
 
-def read_labels(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
+def read_classes(values: "pd.Series", target: str, missing: Sequence[str]) -> AnyArray:
     """Return the labels in a column of a table in memory; raise an error if they cannot be classes.
 
     None stands for unknown ones.

@@ -1,4 +1,4 @@
-"""The reports of ``primum reproduce``: the paper's experiments, and the race of the safe choice.
+"""The reports of ``primum reproduce``: the paper's experiments, and the races of the safe choice.
 
 Every report is one HTML page, with its tables and figures as files of their own beside it.
 """
@@ -13,13 +13,24 @@ from pandas import DataFrame, Series
 
 from primum._files import write_file
 from primum._words import counted
+from primum.comparison.store import read_snapshot
 from primum.comparison.workers import rng_for
-from primum.experiments import published
+from primum.experiments import paper
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.pages import figures, tables
-from primum.experiments.pages.experiment import Section, provenance
+from primum.experiments.pages.experiment import Section, data_and_versions, provenance
 from primum.experiments.paper import Plan, most_moved
-from primum.experiments.race import CRITICAL, SAFE, SUPERVISED, differences, race_summary
+from primum.experiments.race import (
+    BASELINE,
+    CRITICAL,
+    LEVEL,
+    SAFE,
+    SUPERVISED,
+    differences,
+    race_summary,
+    race_totals,
+    ratios,
+)
 from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.pages.page import Cell, Table, html_page, paragraph, picture
@@ -52,6 +63,9 @@ CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "s
 # The measures of a race, their names, and the unit in which hundredths of them are shown.
 SHOWN = {"error": ("error", "percentage points"), "loss_test": ("Brier score", "hundredths")}
 HUNDREDTHS = 100.0
+# Of the race for numbers: the title of its page, and the last column of its tables.
+NUMBER_TITLE = "The safe choice for numbers"
+UNLABELED_COLUMN = "safe / supervised"
 BETTER_BASELINE = "the better (in hindsight) of tuned ridge and tuned logistic regression"
 TOTALS = {
     "mean": "Mean difference",
@@ -89,9 +103,9 @@ def write_results(run: Run) -> DataFrame:
     if run.plan.published is None:
         summary = summary.assign(published_mean=np.nan, z=np.nan)
     else:
-        summary = published.compare_with_published(summary, run.plan.published)
+        summary = paper.compare_with_published(summary, run.plan.published)
     write_file(run.folder / "results.parquet", run.results.to_parquet(index=False))
-    keys = [key for key in published.KEYS if key in summary]
+    keys = [key for key in paper.KEYS if key in summary]
     columns = summary[[*keys, *COLUMNS, *FURTHER_COLUMNS]]
     write_file(run.folder / "summary.csv", columns.to_csv(index=False))
     return summary
@@ -127,8 +141,8 @@ def write_table_report(run: Run, name: str) -> list[str]:
         ("Loss on test rows", [loss.to_html()]),
         *_agreement_sections(run.folder, summary),
     ]
-    folds = published.paired_folds(run.results)
-    optima = list(published.local_optima_sentences(folds, summary)) if len(folds) else []
+    folds = paper.paired_folds(run.results)
+    optima = list(paper.local_optima_sentences(folds, summary)) if len(folds) else []
     if optima:
         minima = tables.minima_table(folds)
         write_table(run.folder / "tables", minima, f"{name}-minima")
@@ -140,12 +154,12 @@ def write_table_report(run: Run, name: str) -> list[str]:
 def _judgment(plan: Plan, summary: DataFrame) -> Iterator[str]:
     """Describe how well results agree with the published ones, with caveats."""
     for measure in JUDGED:
-        yield published.agreement(summary, measure).sentence()
+        yield paper.agreement(summary, measure).sentence()
     if plan.published and plan.reconstructed:
         for measure in JUDGED:
-            yield published.stand_in_sentence(summary, plan.published, measure, *plan.reconstructed)
+            yield paper.stand_in_sentence(summary, plan.published, measure, *plan.reconstructed)
     if not plan.curve and {"ICLS", "Self-Learning"} <= set(summary["classifier"]):
-        yield from published.ordering_claims(summary)
+        yield from paper.ordering_claims(summary)
     if plan.remark:
         yield plan.remark
 
@@ -311,3 +325,99 @@ def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> l
     page = html_page(run.plan.title, [summary, *sections, what_was_run])
     write_file(run.folder / "report.html", page)
     return words
+
+
+def write_number_race_report(folder: Path, results: DataFrame) -> list[str]:
+    """Write results, tables and the page of the race; return what to print."""
+    found = ratios(results)
+    write_file(folder / "results.parquet", results.to_parquet(index=False))
+    write_file(folder / "summary.csv", number_race_summary(results).round(6).to_csv(index=False))
+    numbers = found["n_labeled"].unique().tolist()
+    tables = {number: number_race_table(results, number) for number in numbers}
+    for number, table in tables.items():
+        write_table(folder / "tables", table, f"safe-regression-{number}")
+    words = list(number_race_sentences(results))
+    sections: list[Section] = [
+        (f"{number} labels", [table.to_html()]) for number, table in tables.items()
+    ]
+    snapshot = read_snapshot(folder)
+    run = [paragraph(_number_run_sentence(results, snapshot)), *data_and_versions(snapshot)]
+    summary: Section = ("Summary", [paragraph(text) for text in words])
+    page = html_page(NUMBER_TITLE, [summary, *sections, ("What was run", run)])
+    write_file(folder / "report.html", page)
+    return [*(table.to_text() for table in tables.values()), *words]
+
+
+def number_race_summary(results: DataFrame) -> DataFrame:
+    """Return the ratios of all models to ridge, and of the safe stack to the supervised one."""
+    own = ratios(results).assign(reference="ridge")
+    due = ratios(results, SUPERVISED).assign(reference=SUPERVISED)
+    return DataFrame([*own.to_dict("records"), *due[due["model"] == SAFE].to_dict("records")])
+
+
+def number_race_table(results: DataFrame, n_labeled: int) -> Table:
+    """Return the ratios of all models to ridge regression with a number of labels."""
+    chosen = results[results["n_labeled"] == n_labeled]
+    found, due = ratios(chosen), ratios(chosen, SUPERVISED)
+    names = [name for name in found["model"].unique() if name not in ("ridge", BASELINE)]
+    rows = []
+    for dataset, group in found.groupby("dataset", sort=False):
+        row = group.set_index("model")
+        of_rows = due[(due["dataset"] == dataset) & (due["model"] == SAFE)].iloc[0]
+        ridge = Cell(f"{group['reference_mean'].iloc[0]:.3g}")
+        cells = [_ratio_cell(row.loc[name]) for name in names]
+        rows.append((Cell(str(dataset)), ridge, *cells, _ratio_cell(of_rows)))
+    totals = race_totals(found).set_index("model").loc[names]
+    of_rows = race_totals(due).set_index("model").loc[SAFE]
+    columns = [*(totals.loc[name] for name in names), of_rows]
+    foot = (
+        (Cell("Geometric mean"), Cell(""), *(Cell(f"{one['mean']:.3f}") for one in columns)),
+        (
+            Cell("Better / worse (Holm)"),
+            Cell(""),
+            *(Cell(f"{int(one['better'])} / {int(one['worse'])}") for one in columns),
+        ),
+        (Cell("Largest"), Cell(""), *(Cell(f"{one['largest']:.3f}") for one in columns)),
+    )
+    return Table(
+        f"RMSE on test rows with {n_labeled} labels, as a ratio to that of tuned ridge regression; "
+        f"means over {found['repeats'].max()} repeats. The last column is what unlabelled rows "
+        "contribute. Bold: better, underlined: worse (paired t-test of the logarithm, Holm's "
+        f"correction, {LEVEL:.0%}).",
+        ("Problem", "RMSE of ridge", *names, UNLABELED_COLUMN),
+        tuple(rows),
+        foot,
+    )
+
+
+def _ratio_cell(row: Series) -> Cell:
+    sure = row["p_holm"] <= LEVEL
+    return Cell(f"{row['ratio']:.3f}", bold=sure and row["t"] < 0, underline=sure and row["t"] > 0)
+
+
+def number_race_sentences(results: DataFrame) -> Iterator[str]:
+    """Describe how the safe stack compares with ridge and with the supervised stack."""
+    for against, words in (
+        (BASELINE, "tuned ridge regression"),
+        (SUPERVISED, "the supervised stack, which is due to the unlabelled rows"),
+    ):
+        totals = race_totals(ratios(results, against))
+        for _, row in totals[totals["model"] == SAFE].iterrows():
+            yield (
+                f"{int(row['n_labeled'])} labels: the RMSE of the safe stack is "
+                f"{row['mean']:.3f} times that of {words}; significantly better on "
+                f"{counted(int(row['better']), 'problem')} and worse on {int(row['worse'])}, "
+                f"largest mean ratio {row['largest']:.3f}."
+            )
+
+
+def _number_run_sentence(results: DataFrame, snapshot: dict[str, object]) -> str:
+    config = snapshot["config"]
+    assert isinstance(config, dict)
+    design = config["safe_regression"]
+    return (
+        f"{results['dataset'].nunique()} problems, {results['repeat'].nunique()} repeats. "
+        f"{design['training_share']:.0%} of the rows are for training, of which at most "
+        f"{design['most_unlabeled']} are unlabelled; the others are for testing. Simulated "
+        f"problems are drawn anew in every repeat, with {design['n_rows']} rows."
+    )

@@ -7,7 +7,7 @@ from pandas import DataFrame, Series
 
 from primum.experiments.datasets.catalogue import CATALOGUE
 from primum.experiments.datasets.loading import Dataset, pca99
-from primum.experiments.published import minima_of
+from primum.experiments.paper import minima_of
 from primum.experiments.summary import roles_of, twin_of
 from primum.pages.page import Cell, Table
 
