@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from primum import LeastSquaresClassifier
 from primum.comparison.workers import rng_for
 from primum.experiments.datasets import load
-from primum.judging.decisions import tuned_rule, untuned_rule
-from primum.judging.objectives import read_objective
+from primum.judging.objectives import read_objective, tuned_rule, untuned_rule
 
 PAPER = ("diabetes", "haberman", "ionosphere", "mammography", "parkinsons", "spectf")
 PAPER += ("transfusion", "usps", "digit1", "g241c")

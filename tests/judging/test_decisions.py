@@ -6,10 +6,16 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score
 
-from primum.judging.decisions import calibrate, shown_score, tuned_rule, untuned_rule
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Predictions, measure_of, read_scoring
-from primum.judging.objectives import read_cost, read_objective
+from primum.judging.objectives import (
+    calibrate,
+    read_cost,
+    read_objective,
+    shown_score,
+    tuned_rule,
+    untuned_rule,
+)
 from primum.reading.folds import Fold
 
 NAMES = np.array(["no", "yes"])

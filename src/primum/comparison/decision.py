@@ -2,7 +2,7 @@
 
 Every labelled row counts once, with the mean of its held-out scores over the repeats. Recall and
 precision are rates, of rows of the class and of rows that are predicted as such; their intervals
-are those of ``primum.judging.loss_interval``. The interval of the threshold comes from a bootstrap:
+are those of ``primum.judging.difference``. The interval of the threshold comes from a bootstrap:
 rows, or groups where rows belong together, are drawn again with replacement, and the rule is chosen
 again.
 """
@@ -17,9 +17,8 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.records import HeldOutPredictions
 from primum.comparison.words import show_loss
 from primum.comparison.workers import rng_for
-from primum.judging.decisions import shown_score, tuned_rule
-from primum.judging.loss_interval import design_effect, rate_interval, row_means, tails_of
-from primum.judging.objectives import ACCURACY, COST, Objective
+from primum.judging.difference import design_effect, rate_interval, row_means, tails_of
+from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
 from primum.judging.words import Alert, capitalised, interval_level, percent_of_level
 from primum.pages.charts import Band, threshold_chart
 from primum.pages.page import Block, Cell, Chart, Table, Text

@@ -3,7 +3,7 @@
 Its card comes from predictions for rows that were held out, except for the number of unlabelled
 rows in every class, which the model fitted to all rows predicts. The interval of its loss allows
 for the rows it is estimated from, for training sets that are smaller than the final one, and for
-the choice among the methods: see ``primum.judging.loss_interval``.
+the choice among the methods: see ``primum.judging.difference``.
 
 The models fitted to all rows show the unlabelled rows that a method classifies differently than the
 baseline, and the coefficients of a linear baseline.
@@ -29,8 +29,7 @@ from primum.comparison.records import HeldOutPredictions
 from primum.comparison.run import fit_entry, fit_whole
 from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit
 from primum.comparison.workers import seeded
-from primum.judging.held_out import largest_cost
-from primum.judging.loss_interval import (
+from primum.judging.difference import (
     around,
     design_effect,
     mean_interval,
@@ -40,6 +39,7 @@ from primum.judging.loss_interval import (
     row_means,
     tails_of,
 )
+from primum.judging.held_out import largest_cost
 from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level

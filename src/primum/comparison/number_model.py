@@ -15,7 +15,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats, Index
 from primum._words import counted
 from primum.comparison.model import LossCard, found_of, loss_in_words
-from primum.judging.loss_interval import row_means
+from primum.judging.difference import row_means
 from primum.judging.losses import Loss, Predictions
 from primum.judging.words import Alert
 

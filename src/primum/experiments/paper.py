@@ -31,7 +31,6 @@ from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 
-
 # Values are compared for the same number of labelled rows only: the published learning curves of
 # Transfusion had 114, most likely because its features were encoded differently, and are left out.
 KEYS = ("dataset", "n_labeled", "n_unlabeled", "classifier", "measure")

@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.judging.decisions import cross_fitted_codes
 from primum.judging.difference import (
     EQUIVALENT_COST,
     EQUIVALENT_SHARE,
@@ -53,7 +52,7 @@ from primum.judging.losses import (
     repeats_of,
     undefined_in_a_fold,
 )
-from primum.judging.objectives import COST, Objective
+from primum.judging.objectives import COST, Objective, cross_fitted_codes
 from primum.judging.words import Sample
 from primum.reading.data import effective_size
 from primum.reading.folds import Fold

@@ -20,7 +20,11 @@ from primum._lazy import needed
 # never released, name modules that are gone.
 FORMAT = 4
 # The modules that classes are in now, by their names in files that were written before they moved.
-PRESENT_MODULES = {("primum.tables.vectors", "ScaledTogether"): "primum.tables.preparation"}
+PRESENT_MODULES = {
+    ("primum.judging.decisions", "Calibration"): "primum.judging.objectives",
+    ("primum.judging.decisions", "DecisionRule"): "primum.judging.objectives",
+    ("primum.tables.vectors", "ScaledTogether"): "primum.tables.preparation",
+}
 
 
 @dataclass(frozen=True)

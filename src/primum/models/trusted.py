@@ -12,17 +12,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import Bunch
 
 import primum
-from primum._lazy import needed
 from primum.equations import Frame, GivenLabels
-from primum.judging.decisions import Calibration, DecisionRule
 from primum.judging.difference import Difference, Disagreement, Probabilities
-from primum.judging.objectives import Objective
+from primum.judging.objectives import Calibration, DecisionRule, Objective
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.models.files import classifier_of
 from primum.reading.classifiers import NamedClassifier
+from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
 from primum.safe.candidates.base import Affine, LinearModel
 from primum.safe.candidates.entrants import WrappedModel, WrappedRegressor
@@ -161,7 +160,8 @@ def _fault_of_stack(model: primum.SafeClassifier | primum.SafeRegressor) -> str 
 
 def _fault_of_a_prediction(model: Any) -> str | None:
     """Describe how the prediction of a row of zeros fails; None if it does not."""
-    row = _row_of_zeros(model)
+    names = getattr(model, "feature_names_in_", None)
+    row = as_table(np.zeros((1, model.n_features_in_)), names)
     try:
         predicted = model.predict(row)
     except ImportError:  # the package whose model it is has to be installed
@@ -173,17 +173,6 @@ def _fault_of_a_prediction(model: Any) -> str | None:
         return None if is_number else "its predictions are not finite numbers"
     is_class = predicted.shape == (1,) and predicted[0] in model.classes_.tolist()
     return None if is_class else "its predictions are not among its classes_"
-
-
-def _row_of_zeros(model: Any) -> Any:
-    row = np.zeros((1, model.n_features_in_))
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return row
-    with needed("Models with names of columns"):
-        import pandas as pd
-
-    return pd.DataFrame(row, columns=names)
 
 
 def _is_array(value: Any, kinds: str, shape: tuple[int, ...]) -> bool:

@@ -8,11 +8,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats, Index, Mask
-from primum.judging.decisions import rule_of
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
-from primum.judging.objectives import read_objective, with_storable_cost
+from primum.judging.objectives import read_objective, rule_of, with_storable_cost
 from primum.judging.settlement import Settlement
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_arguments

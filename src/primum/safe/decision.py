@@ -2,8 +2,8 @@
 
 The labelled rows are split into folds. The classifier is fitted to the training folds, with all
 unlabelled rows if it uses them, and scores the fold held out, which is left out of training. On
-these scores the rule is chosen (``primum.judging.decisions``). Then the classifier is fitted to all
-rows, and predicts by that rule.
+these scores the rule is chosen (``primum.judging.objectives``). Then the classifier is fitted to
+all rows, and predicts by that rule.
 """
 
 import warnings
@@ -21,8 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.judging.decisions import DecisionRule, tuned_rule, untuned_rule
-from primum.judging.objectives import COST, Objective, read_objective, with_storable_cost
+from primum.judging.objectives import (
+    COST,
+    DecisionRule,
+    Objective,
+    read_objective,
+    tuned_rule,
+    untuned_rule,
+    with_storable_cost,
+)
 from primum.methods.base import AT_LEAST_ONE, fitting, with_parameters
 from primum.methods.grouped import keep_groups
 from primum.reading.classifiers import Entry, class_scores, last_step

@@ -42,9 +42,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.decisions import DecisionRule
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
+from primum.judging.objectives import DecisionRule
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.reading.arrays import locating_bad_values
 from primum.reading.data import open_outside
