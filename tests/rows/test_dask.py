@@ -110,6 +110,25 @@ def test_passes_over_a_frame(rng, in_process):
     check_passes(DaskRows(with_empty, None, 3), X[X[:, 0] > 2])
 
 
+@pytest.mark.parametrize(
+    "types",
+    [np.float32, np.int16, bool, "Int64", "Float32", {"a": np.float32}, {"a": bool, "b": "Int64"}],
+)
+def test_columns_of_all_types_are_read_as_numbers(rng, in_process, types):
+    X = pd.DataFrame(rng.integers(0, 2, size=(1000, 3)) * 1.0, columns=list("abc")).astype(types)
+    check_passes(DaskRows(dd.from_pandas(X, npartitions=4), None, 3), X.to_numpy(dtype=float))
+
+
+def test_blocks_of_a_frame_are_converted_into_one_memory(rng):
+    """Workers return freed memory to the system, which clears it before it is used again."""
+    X = rng.normal(size=(1000, 3)).astype(np.float32)
+    reader = dask_rows._reader(frame := pd.DataFrame(X))
+    places = {reader.read(frame, slice(at, at + 100)).ctypes.data for at in range(0, 1000, 100)}
+    assert len(places) == 1
+    kept = [reader.read(frame, slice(at, at + 100)) for at in range(0, 1000, 100)]
+    np.testing.assert_array_equal(np.vstack(kept), X)
+
+
 def check_passes(rows, X):
     assert (rows.n_rows, rows.n_columns, rows.in_memory) == (*X.shape, False)
     blocks = list(rows.map(lambda block: block))
@@ -213,7 +232,8 @@ def test_a_missing_value_is_named(kind, in_process):
     else:
         collection = as_frame(X, "abc", 3)
         collection = collection.astype("Float64") if kind == "nullable" else collection
-    with pytest.raises(ValueError, match=r"Row 70 \(partition 2\) has nan in column 1"):
+    column = "1" if kind in ("array", "masked") else "'b'"
+    with pytest.raises(ValueError, match=rf"Row 70 \(partition 2\) has nan in column {column}:"):
         gather_moments([DaskRows(collection, None, 3)])
 
 

@@ -203,8 +203,14 @@ class TestNoParquet:
     @pytest.mark.parametrize("content", [b"", b"a,b,c\n1,2,3\n" * 10])
     def test_something_else(self, tmp_path, content):
         (tmp_path / "x.parquet").write_bytes(content)
-        with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
+        message = r"x\.parquet is not a Parquet file.*: write it again, or read other formats with"
+        with pytest.raises(ValueError, match=message):
             ParquetRows(tmp_path / "x.parquet", None, 3)
+
+    def test_an_address(self):
+        message = r"s3://rows/x\.parquet is an address.*: pass dask\.dataframe\.read_parquet"
+        with pytest.raises(ValueError, match=message):
+            ParquetRows("s3://rows/x.parquet", None, 3)
 
     def test_cut_off(self, tmp_path, X):
         path = write(tmp_path / "x.parquet", X)

@@ -21,7 +21,7 @@ from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
-from primum.rows.base import Block, Rows, refuse_changed, still_finite, within
+from primum.rows.base import Block, BlockMemory, Rows, refuse_changed, still_finite, within
 
 T = TypeVar("T")
 
@@ -260,17 +260,23 @@ def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | 
     part = _checked(part, number, n_rows)
     X = _reader(part).read(part, chosen)
     if visited_at is not None:
-        refuse_changed(Block(visited_at, X, source=f"partition {number}"), visited_at + chosen)
+        block = Block(visited_at, X, source=f"partition {number}", names=_names(part))
+        refuse_changed(block, visited_at + chosen)
     return X
 
 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     part = _checked(part, number, n_rows)
-    reader = _reader(part)
+    reader, source, names = _reader(part), f"partition {number}", _names(part)
     size = min(reader.rows_per_block, MOST_ROWS)
     for first in range(0, n_rows, size):
         chosen = slice(first, min(first + size, n_rows))
-        yield Block(start + first, reader.read(part, chosen), source=f"partition {number}")
+        yield Block(start + first, reader.read(part, chosen), source=source, names=names)
+
+
+def _names(part: Any) -> list[str] | None:
+    """Return the names of the columns of a DataFrame."""
+    return list(part.columns) if hasattr(part, "columns") else None
 
 
 def _checked(part: Any, number: int, n_rows: int) -> Any:
@@ -293,11 +299,23 @@ def _reader(part: Any) -> Any:
 
 
 class _FrameReader(_DenseReader):
-    """Reads blocks of a pandas DataFrame."""
+    """Reads blocks of a pandas DataFrame, into the same memory if all columns have one type."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(frame)
+        self._memory = BlockMemory()
+        kinds = set(frame.dtypes)
+        of_numpy = len(kinds) == 1 and isinstance(kinds.pop(), np.dtype)
+        # Other types, and several, are converted to double precision by pandas.
+        self._options = {} if of_numpy else {"dtype": np.float64, "na_value": np.nan}
 
     def read(self, frame: Any, chosen: slice | Index) -> Floats:
-        values = frame.iloc[chosen].to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.asarray(values)
+        values = frame.iloc[chosen].to_numpy(**self._options)
+        if values.dtype == np.float64:
+            return np.asarray(values)
+        X = self._memory.empty(*values.T.shape).T  # stored by column, as in pandas
+        X[:] = values
+        return X
 
 
 # Waiting for the results

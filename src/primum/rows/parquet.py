@@ -73,7 +73,7 @@ class ParquetRows(Rows):
     def __init__(
         self, path: str | os.PathLike[str], names: Sequence[str] | None, n_columns: int
     ) -> None:
-        self.path = Path(path)
+        self.path = _local(path)
         self.files = [_open(place) for place in _places(self.path)]
         self.n_columns = n_columns
         self.names = tuple(
@@ -217,6 +217,16 @@ def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
             start += n_rows
 
 
+def _local(path: str | os.PathLike[str]) -> Path:
+    """Return a path; raise an error if it is an address."""
+    if "://" in os.fspath(path):
+        raise ValueError(
+            f"{path} is an address, and only files of this machine are read: pass "
+            "dask.dataframe.read_parquet(...) of it."
+        )
+    return Path(path)
+
+
 def _places(path: Path) -> list[Path]:
     """Return the files at a path."""
     if path.is_file():
@@ -246,7 +256,8 @@ def _open(path: Path) -> _File:
             metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
     except arrow.ArrowInvalid as problem:
         raise ValueError(
-            f"{path} is not a Parquet file, or is incomplete: {_first_line(problem)}"
+            f"{path} is not a Parquet file, or is incomplete ({_first_line(problem)}): write it "
+            "again, or read other formats with dask.dataframe or pandas and pass the DataFrame."
         ) from problem
     except OSError as problem:
         raise ValueError(f"{path} cannot be read: {_first_line(problem)}") from problem
