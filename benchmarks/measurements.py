@@ -262,6 +262,20 @@ def parquet_rows(quick):
     return Measured(f"{rows:,.0f} x 20", (fit["peak"], found["cpu"]), note)
 
 
+def safe_outside_memory(quick):
+    """Compare the safe choice of rows in files, and on a cluster, with passes over them."""
+    try:
+        import distributed  # noqa: F401
+        from safe_outside import ROWS_PER_FILE, allowed_share, measure_all
+    except ImportError as missing:
+        raise NotMeasuredError(f"needs {missing.name}: pip install 'primum[dask]'") from missing
+    n_files = 1 if quick else 10
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure_all(folder, n_files)
+    shares = (allowed_share(found, name) for name in ("folder", "cluster"))
+    return Measured(f"{n_files * ROWS_PER_FILE:,} x 20", (*shares, found["folder"]["peak"]))
+
+
 def import_time(quick):
     """Compare the imports of the package and of its main estimator with scikit-learn's."""
     statements = (
@@ -349,6 +363,15 @@ def on_accelerator(name, seconds, **kind):
 ROWS = (
     Row("safe", safe_choice, tuple(Figure(name, "x", bar) for name, bar in SAFE_BARS.items())),
     Row("safe, text", safe_text, (Figure("sparse TF-IDF / its 200 components", "x", 2),)),
+    Row(
+        "safe, outside",
+        safe_outside_memory,
+        (
+            Figure("Parquet / (3 passes and the fit to a sample)", "x", 1),
+            Figure("two workers, one killed / (3 passes there and the fit)", "x", 1),
+            Figure("peak memory", "MB", 2000),
+        ),
+    ),
     Row("compare", safe_comparison, (Figure("comparison / one fit", "x", 2),)),
     Row(
         "in memory",
