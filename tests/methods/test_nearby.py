@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from primum import TSVMClassifier
+from primum.methods.svm.nearby import SOLUTION_ERROR, Nearby, nearby
 from primum.methods.svm.newton import Dual, Primal
-from primum.methods.svm.search import SOLUTION_ERROR, Nearby, nearby
 
 
 def systems(rng, n=80, d=7, ridge=0.3):
