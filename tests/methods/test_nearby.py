@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from primum import TSVMClassifier
-from primum.methods.svm.nearby import SOLUTION_ERROR, Nearby, nearby
-from primum.methods.svm.newton import Dual, Primal
+from primum.methods.svm.nearby import SOLUTION_ERROR, NearbyDual, NearbyPrimal, nearby
+from primum.methods.svm.newton import Conjugate, Dual, Machine, Primal
 
 
 def systems(rng, n=80, d=7, ridge=0.3):
@@ -61,11 +62,82 @@ def test_without_a_cost_or_with_a_singular_matrix_it_solves_as_its_system_does(r
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-def test_other_systems_stay_as_they_are(rng):
+def wide_system(rng, *, free=True, rank=9, n=12, d=20, alpha=0.3):
+    """Return rows of less than full rank with a constant column, and their system."""
+    Z = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    X = np.column_stack([Z, np.ones(n)])
+    return X, NearbyDual(Dual(X, np.append(np.full(d, alpha), 0.0 if free else alpha)))
+
+
+def solve_from(system, h, rho, w, accuracy=1e-6):
+    """Return the coefficients of a solution, and the outputs and the point of the system."""
+    point, o = system.solve(h, rho, *w, accuracy)
+    left = system.left(Machine(point, o, 0.0))
+    np.testing.assert_allclose(left.o, o, atol=1e-9)
+    return left.w, o, point
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("outside", [0, 4, 11, 12])
+def test_few_rows_have_the_solutions_of_the_dual(rng, free, outside):
+    X, system = wide_system(rng, free=free)
+    n, w = len(X), (np.zeros(len(X) + 1), np.zeros(len(X)))
+    for _ in range(4):  # the last inverse is used again
+        h, rho = rng.uniform(0.5, 1.0, n), rng.normal(size=n)
+        h[:outside] = 0.0
+        found, o, point = solve_from(system, h, rho, w)
+        expected = system.system.solve(h, rho, np.append(np.zeros(20), w[0][-1]), w[1], 0.0)[0]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        penalty = system.penalty(point, point, o)
+        assert penalty == pytest.approx(system.ridge @ found**2, abs=1e-8)
+        w = point, o
+
+
+def test_few_rows_enter_with_the_machine_of_the_labelled_ones(rng):
+    X, system = wide_system(rng)
+    pull = np.append(rng.normal(size=5), np.zeros(7))
+    w = np.append(X[:, :-1].T @ pull / 0.3, 0.7)
+    machine = Machine(w, X @ w, 2.0)
+    inside = system.entered(machine, pull)
+    np.testing.assert_allclose(inside.o, machine.o)
+    np.testing.assert_allclose(system.left(inside).w, w)
+    assert system.penalty(inside.w, inside.w, inside.o) == pytest.approx(system.ridge @ w**2)
+
+
+def test_a_gram_matrix_that_is_rounding_is_solved_as_the_dual_does(rng):
+    _, system = wide_system(rng)
+    system.system.gram = -np.eye(12)  # as if rounding were larger than the rest
+    h, rho = np.full(12, 2.0), rng.normal(size=12)
+    point, _ = system.solve(h, rho, np.zeros(13), np.zeros(12), 1e-6)
+    np.testing.assert_allclose(point, system.system.expansion(h, rho))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_wide_rows_are_annealed_as_their_coordinates_are(rng, alpha, fit_intercept):
+    """A rotation changes no solution, and in the span of the rows the primal systems apply."""
+    n, L = 120, 20
+    t = np.arange(n) % 2
+    X = rng.normal(size=(n, 300)) + 0.5 * t[:, None]
+    y = np.where(np.arange(n) < L, t, -1)
+    narrow = np.linalg.qr(X.T)[1].T[:, :70]
+    padded = np.column_stack([narrow, np.zeros((n, 230))])
+    clf = TSVMClassifier("annealing", alpha=alpha, fit_intercept=fit_intercept)
+    wide = clf.fit(padded, y)
+    assert wide.solver_ == "dual"
+    coef, objective = wide.coef_[0, :70].copy(), wide.objective_
+    expected = clf.fit(narrow, y)
+    assert expected.solver_ == "primal"
+    assert objective == pytest.approx(expected.objective_, rel=1e-7)
+    np.testing.assert_allclose(coef, expected.coef_[0], atol=1e-5)
+
+
+def test_systems_without_an_inverse_stay_as_they_are(rng):
     X = rng.normal(size=(5, 9))
-    system = Dual(X, np.ones(9))
+    system = Conjugate(sparse.csr_array(X), np.ones(9))
     assert nearby(system) is system
-    assert isinstance(nearby(Primal(X.T, np.ones(5), [slice(0, 9)])), Nearby)
+    assert isinstance(nearby(Dual(X, np.ones(9))), NearbyDual)
+    assert isinstance(nearby(Primal(X.T, np.ones(5), [slice(0, 9)])), NearbyPrimal)
 
 
 @pytest.mark.parametrize("seed", [52, 1074, 1086, 1308])

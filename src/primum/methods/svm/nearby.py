@@ -1,31 +1,81 @@
 """Newton systems that follow each other closely, solved with the inverse of an earlier one.
 
 While labels change little from one refit to the next, so does the matrix ``A = R + X'HX`` of a
-Newton step (``newton.py``), and an earlier inverse helps to solve with it. An earlier matrix
-``A_0 = R + X'H_0 X``, whose inverse is known, is then an excellent preconditioner. The difference
-of the two is a sum over the rows whose h has changed, and products of A_0 with the directions of
-conjugate gradients follow from their residuals: a step takes two products with these rows, and a
-solution two with all.
+Newton step (``newton.py``). An earlier matrix ``A_0 = R + X'H_0 X``, whose inverse is known, is
+then an excellent preconditioner of conjugate gradients. The difference of the two is a sum over the
+rows whose h has changed, and products of A_0 with the directions of conjugate gradients follow from
+their residuals.
+
+With fewer rows than columns, the unknowns are the outputs instead of the coefficients. Let K = ZZ'
+over the penalised columns, w = Z'b / alpha, and f = Kb / alpha the outputs without the intercept t.
+The system is ``b = rho - H(f + t)``, ``1'b = 0``: with G = K / alpha
+
+    (G^-1 + H) f + h t = rho,        h'f + 1'h t = 1'rho.
+
+G is never inverted, and may be singular. What is computed once, with S = H_0^(1/2), is
+
+    N = (I + S G S)^-1,        (G^-1 + H_0)^-1 = S^-1 (I - N) S^-1.
+
+The difference of two such matrices is the diagonal H - H_0, and b is what remains of rho: a step
+takes one product with N, and no product with K or X.
 """
 
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from primum._typing import Floats
-from primum.methods.svm.newton import NewtonSystem, Primal
+from primum.methods.svm.newton import Dual, Machine, NewtonSystem, Primal
 
 # The error of a solution, as a fraction of what counts as exact.
 SOLUTION_ERROR = 1e-4
-# If this many steps do not suffice, another matrix is inverted.
-PRECONDITIONED_STEPS = 4
+# If this many steps do not suffice, another matrix is inverted: an inverse costs as much as a
+# number of steps that is a multiple of the number of equations.
+PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
 # Costs that differ by less than this fraction of the largest are equal.
 EQUAL_COSTS = 1e-14
+# The costs of H_0 are at least this fraction of the largest, so that S has an inverse.
+LEAST_COST = 1e-3
 
 
 class Nearby(NewtonSystem):
     """Conjugate gradients, preconditioned by the last matrix that was inverted."""
 
     exact = False
+
+    def _steps(
+        self, change: Callable[[Floats], Floats], residual: Floats, enough: float
+    ) -> tuple[Floats, Floats] | None:
+        """Solve for a residual until the square of the error, estimated with A_0, is small.
+
+        ``change`` multiplies by A - A_0. Returns the solution and what is left of the residual, or
+        None if the number of steps does not suffice.
+        """
+        direction, image = self._preconditioned(residual), residual  # image: under A_0
+        solution, square = np.zeros_like(residual), float(residual @ direction)
+        for _ in range(max(PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
+            if square <= enough:
+                return solution, residual
+            of_A = image + change(direction)
+            length = square / float(direction @ of_A)
+            solution, residual = solution + length * direction, residual - length * of_A
+            z, before = self._preconditioned(residual), square
+            square = float(residual @ z)
+            direction = z + (square / before) * direction
+            image = residual + (square / before) * image
+        return (solution, residual) if square <= enough else None
+
+    @abstractmethod
+    def _preconditioned(self, residual: Floats) -> Floats:
+        """Return the solution of the system with A_0."""
+
+
+class NearbyPrimal(Nearby):
+    """For more rows than columns; the unknowns are the coefficients."""
+
     name = "primal"
 
     def __init__(self, system: Primal) -> None:
@@ -40,9 +90,9 @@ class Nearby(NewtonSystem):
     ) -> tuple[Floats, Floats]:
         if self._inverse is not None and h.any():
             residual = self.X.T @ (rho - h * o) - self.ridge * w
-            step = self._steps(h, residual, (SOLUTION_ERROR * accuracy) ** 2)
-            if step is not None:
-                return w + step, o + self.X @ step
+            found = self._steps(self._change(h), residual, (SOLUTION_ERROR * accuracy) ** 2)
+            if found is not None:
+                return w + found[0], o + self.X @ found[0]
         return super().solve(h, rho, w, o, accuracy)
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
@@ -50,34 +100,18 @@ class Nearby(NewtonSystem):
         self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
         return v
 
-    def _steps(self, h: Floats, residual: Floats, enough: float) -> Floats | None:
-        """Solve for a residual until the square of the error, estimated with A_0, is small.
-
-        None if ``STEPS`` do not suffice.
-        """
-        X, change = self._changes(h)
+    def _preconditioned(self, residual: Floats) -> Floats:
         assert self._inverse is not None
-        direction, image = self._inverse @ residual, residual  # image: of the direction under A_0
-        solution, square = np.zeros_like(residual), float(residual @ direction)
-        for _ in range(PRECONDITIONED_STEPS):
-            if square <= enough:
-                return solution
-            of_A = image + X.T @ (change * (X @ direction))
-            length = square / float(direction @ of_A)
-            solution, residual = solution + length * direction, residual - length * of_A
-            z, before = self._inverse @ residual, square
-            square = float(residual @ z)
-            direction = z + (square / before) * direction
-            image = residual + (square / before) * image
-        return solution if square <= enough else None
+        return np.asarray(self._inverse @ residual)
 
-    def _changes(self, h: Floats) -> tuple[Floats, Floats]:
-        """Return the rows whose h has changed, and by how much."""
+    def _change(self, h: Floats) -> Callable[[Floats], Floats]:
+        """Return the product with the rows whose h has changed."""
         change = h - self._h
         changed = (np.abs(change) > EQUAL_COSTS * h.max()).nonzero()[0]
         if not np.array_equal(changed, self._changed):
             self._changed, self._rows = changed, self.X[changed]
-        return self._rows, change[changed]
+        X, own = self._rows, change[changed]
+        return lambda direction: X.T @ (own * (X @ direction))
 
 
 def _inverse(factor: Floats) -> Floats:
@@ -86,6 +120,103 @@ def _inverse(factor: Floats) -> Floats:
     return np.asarray(lower + np.tril(lower, -1).T)
 
 
+class NearbyDual(Nearby):
+    """For fewer rows than columns; the unknowns are the outputs and the intercept.
+
+    A point w is (b, t), and t is 0 if there is no intercept or a penalised one.
+    """
+
+    name = "dual"
+
+    def __init__(self, system: Dual) -> None:
+        super().__init__(system.X, system.ridge)
+        self.system = system
+        self._inverse: Floats | None = None  # the lower triangle of N
+
+    def penalty(self, w: Floats, v: Floats, o: Floats) -> float:  # noqa: D102
+        return float(w[:-1] @ (o - v[-1]))
+
+    def entered(self, machine: Machine, pull: Floats) -> Machine:  # noqa: D102
+        w = np.append(pull, machine.w[-1] if self.system.free else 0.0)
+        return replace(machine, w=w, o=self._outputs(w))
+
+    def left(self, machine: Machine) -> Machine:  # noqa: D102
+        w = self.system.coefficients(machine.w)
+        return replace(machine, w=w, o=self.X @ w)
+
+    def solve(  # noqa: D102
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        if not h.any():
+            w = np.append(rho, w[-1])
+            return w, self._outputs(w)
+        found = self._moved(h, rho, w, o, accuracy)
+        if found is None:
+            self._invert(h)
+            found = self._moved(h, rho, w, o, accuracy)
+        if found is None:
+            w = self._solution(h, rho, w, accuracy)
+            found = w, self._outputs(w)
+        return found
+
+    def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        return self.system.expansion(h, rho)
+
+    def _outputs(self, w: Floats) -> Floats:
+        return np.asarray(self.system.gram @ w[:-1] / self.system.alpha + w[-1])
+
+    def _moved(
+        self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
+    ) -> tuple[Floats, Floats] | None:
+        """Return the solution and its outputs, None if the inverse is too far away."""
+        if self._inverse is None:
+            return None
+        remains = rho - h * o
+        residual = self._joined(remains - w[:-1], remains.sum())
+        change = h - self._h
+
+        def of_change(direction: Floats) -> Floats:
+            product = change * (direction[:-1] + direction[-1])
+            return self._joined(product, product.sum())
+
+        found = self._steps(of_change, residual, (SOLUTION_ERROR * accuracy) ** 2)
+        if found is None:
+            return None
+        step, rest = found
+        o = o + step[:-1] + step[-1]
+        return np.append(rho - h * o - rest[:-1], w[-1] + step[-1]), o
+
+    def _joined(self, of_rows: Floats, of_intercept: float) -> Floats:
+        return np.append(of_rows, of_intercept if self.system.free else 0.0)
+
+    def _invert(self, h: Floats) -> None:
+        """Compute N, and what the intercept needs, for given costs."""
+        self._h = np.maximum(h, LEAST_COST * h.max())
+        root = self._root = np.sqrt(self._h)
+        matrix = (self.system.gram * root * (root / self.system.alpha)[:, None]).T
+        matrix.ravel(order="K")[:: len(h) + 1] += 1.0
+        factor, singular = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+        if singular:  # the rounding of K is larger than 1
+            self._inverse = None
+            return
+        self._inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+        image = self._times_inverse(root)
+        self._level, self._curvature = 1.0 - image / root, float(root @ image)
+
+    def _times_inverse(self, values: Floats) -> Floats:
+        return np.asarray(blas.dsymv(1.0, self._inverse, values, lower=1))
+
+    def _preconditioned(self, residual: Floats) -> Floats:
+        scaled = residual[:-1] / self._root
+        f = (scaled - self._times_inverse(scaled)) / self._root
+        if not self.system.free:
+            return np.append(f, 0.0)
+        intercept = (residual[-1] - self._h @ f) / self._curvature
+        return np.append(f - intercept * self._level, intercept)
+
+
 def nearby(system: NewtonSystem) -> NewtonSystem:
     """Return a faster system for refits that follow each other closely, if there is one."""
-    return Nearby(system) if isinstance(system, Primal) else system
+    if isinstance(system, Primal):
+        return NearbyPrimal(system)
+    return NearbyDual(system) if isinstance(system, Dual) else system

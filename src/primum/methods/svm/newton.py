@@ -57,6 +57,21 @@ class NewtonSystem(ABC):
         v = self._solution(h, rho, w, accuracy) if h.any() else self._without_rows(rho, w)
         return v, self.X @ v
 
+    def penalty(self, w: Floats, v: Floats, o: Floats) -> float:
+        """Return ``w'Rv`` of two points, given the outputs o of v."""
+        return float(self.ridge @ (w * v))
+
+    def entered(self, machine: "Machine", pull: Floats) -> "Machine":
+        """Return a machine, given by its coefficients, as a point of this system.
+
+        ``pull`` are the b of ``Dual`` of which the coefficients consist.
+        """
+        return machine
+
+    def left(self, machine: "Machine") -> "Machine":
+        """Return a point of this system as a machine given by its coefficients."""
+        return machine
+
     def _without_rows(self, rho: Floats, w: Floats) -> Floats:
         """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
         penalized = self.ridge > 0
@@ -160,29 +175,38 @@ class Dual(NewtonSystem):
         self.alpha = float(ridge[0])
         self.free = bool(ridge[-1] == 0)
         Z = X[:, :-1] if self.free else X
-        self._K = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
+        self.gram = (Z @ Z.T).toarray() if sparse.issparse(X) else Z @ Z.T
 
     def _matrix(self, rows: Index, inverse: Floats) -> Floats:
-        M = self._K.copy() if len(rows) == len(self._K) else self._K[rows].take(rows, axis=1)
+        M = self.gram.copy() if len(rows) == len(self.gram) else self.gram[rows].take(rows, axis=1)
         M.ravel()[:: len(rows) + 1] += inverse
         return M.T  # a Fortran array, which LAPACK factorises in place
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
+        return self.coefficients(self.expansion(h, rho))
+
+    def expansion(self, h: Floats, rho: Floats) -> Floats:
+        """Return b of the solution, and the intercept; that is 0 unless it is unpenalised."""
         rows = h.nonzero()[0]
         b, inverse = np.where(h > 0, 0.0, rho), self.alpha / h[rows]
         q = inverse * rho[rows]
         if b.any():
-            q -= self._K[rows] @ b
+            q -= self.gram[rows] @ b
         sides = np.column_stack([q, np.ones(len(rows))]) if self.free else q
         solved, _ = _positive_solution(lambda: self._matrix(rows, inverse), sides)
         if not self.free:
             b[rows] = solved
-            return (self.X.T @ b) / self.alpha
+            return np.append(b, 0.0)
         fixed, ones = solved.T
         intercept = (fixed.sum() + b.sum()) / ones.sum()
         b[rows] = fixed - intercept * ones
-        w = (self.X.T @ b) / self.alpha
-        w[-1] = intercept / self.alpha
+        return np.append(b, intercept / self.alpha)
+
+    def coefficients(self, expansion: Floats) -> Floats:
+        """Return the coefficients, given b and the intercept."""
+        w = np.asarray(self.X.T @ expansion[:-1]) / self.alpha
+        if self.free:
+            w[-1] = expansion[-1]
         return w
 
 
@@ -289,14 +313,14 @@ def machine_at(system: NewtonSystem, w: Floats) -> Machine:
 class _MarginPoint:
     """A point, each term's slack and pull there, and the objective."""
 
-    __slots__ = ("costs", "inside", "o", "pull", "ridge", "slack", "value", "w")
+    __slots__ = ("costs", "inside", "o", "pull", "slack", "system", "value", "w")
 
-    def __init__(self, ridge: Floats, costs: HingeCosts, w: Floats, o: Floats) -> None:
-        self.ridge, self.costs, self.w, self.o = ridge, costs, w, o
+    def __init__(self, system: NewtonSystem, costs: HingeCosts, w: Floats, o: Floats) -> None:
+        self.system, self.costs, self.w, self.o = system, costs, w, o
         self.slack = costs.slack(o)
         self.inside: Mask = self.slack > 0
         self.pull = costs.cost * self.inside * self.slack
-        self.value = 0.5 * float(ridge @ (w * w) + self.pull @ self.slack)
+        self.value = 0.5 * (system.penalty(w, w, o) + float(self.pull @ self.slack))
 
 
 def minimize(
@@ -313,8 +337,8 @@ def minimize(
     It stops if a Newton step moves no row into or out of the margin, or if its predicted decrease
     is below ``tol`` times the objective.
     """
-    ridge, feasible, done, n_iter = system.ridge, balance is None, False, 0
-    at = _MarginPoint(ridge, costs, start.w, start.o)
+    feasible, done, n_iter = balance is None, False, 0
+    at = _MarginPoint(system, costs, start.w, start.o)
     before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
@@ -324,7 +348,8 @@ def minimize(
             done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
             at, feasible = newton, True
         else:
-            slope = float(ridge @ (at.w * (newton.w - at.w)) + at.pull @ (newton.slack - at.slack))
+            slope = system.penalty(at.w, newton.w - at.w, newton.o - at.o)
+            slope += float(at.pull @ (newton.slack - at.slack))
             done = -0.5 * slope <= tol * at.value
             if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
                 newton = _lowest_point(at, newton, slope, crosses)
@@ -345,7 +370,7 @@ def _newton_point(
         along, o_along = system.solve(h, balance.weight, *still, accuracy)
         far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
         w, o = w + far * along, o + far * o_along
-    return _MarginPoint(system.ridge, costs, w, o)
+    return _MarginPoint(system, costs, w, o)
 
 
 def _lowest_point(
@@ -364,7 +389,7 @@ def _lowest_point(
         bends, jumps = _bends(at, change, crosses)
     step = _first_flat(slope, bends, jumps)
     w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
-    return _MarginPoint(at.ridge, at.costs, w, o)
+    return _MarginPoint(at.system, at.costs, w, o)
 
 
 def _bends(at: _MarginPoint, change: Floats, crosses: Index) -> tuple[Floats, Floats]:

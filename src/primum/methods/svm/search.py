@@ -69,6 +69,13 @@ class TransductiveSearch:
         """Weight of each unlabelled row in their mean loss."""
         return self.cost[len(self.y) :]
 
+    @property
+    def labeled_pull(self) -> Floats:
+        """The pull of each row's loss, with its sign, if the unlabelled ones do not count."""
+        L = len(self.y)
+        slack = np.maximum(0.0, 1.0 - self.y * self.machine.o[:L])
+        return np.append(self.cost[:L] * self.y * slack, np.zeros(len(self.cost) - L))
+
     def refit(
         self,
         costs: newton.HingeCosts,
@@ -185,6 +192,7 @@ def search_by_annealing(
     tol = max(search.tol, ROUGH_EXACT if original.exact else ROUGH_STEPS)
     # Labels change little between two refits, so an earlier inverse is used again.
     search.system = nearby(original)
+    search.machine = search.system.entered(search.machine, search.labeled_pull)
     while True:
         for _ in range(MOST_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
@@ -201,7 +209,7 @@ def search_by_annealing(
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
-    search.system = original
+    search.system, search.machine = original, search.system.left(search.machine)
     labels = balanced_labels(search.outputs, search.share)
     search.refit_labels(labels, unlabeled_weight)
     switch_all(search, labels, unlabeled_weight, max_switches)
