@@ -17,8 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
-from primum.comparison.plan import ComparisonPlan, parts_of, read_table
-from primum.comparison.records import with_class_names
+from primum.comparison.plan import ComparisonPlan, parts_of, read_table, read_target
 from primum.comparison.store import ResultsError
 from primum.judging.difference import Posterior
 from primum.judging.held_out import resampled_difference
@@ -284,7 +283,7 @@ class Failing(LogisticRegression):
 
 def test_failures_name_classes():
     reason = "5 rows of every class are needed, but class 1 has 2 (class 7)"
-    named = with_class_names(reason, ["fraud", "ok"])
+    named = read_target(np.array(["fraud", "ok"]), 2).with_names(reason)
     assert named == "5 rows of every class are needed, but class 'ok' has 2 (class 7)"
 
 

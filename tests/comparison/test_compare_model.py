@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import primum
 from primum import SafeClassifier, SelfLearningClassifier
-from primum.comparison.model import card_of, guessing_loss
+from primum.comparison.card import card_of, guessing_loss
 from primum.comparison.records import Fit
 from primum.judging.losses import read_scoring
 

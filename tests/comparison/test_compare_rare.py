@@ -59,7 +59,7 @@ def test_points_of_the_curve_have_three_rows_of_every_class(numbers, drawn, said
     stages = {task.stage: task for tasks in plan.rounds() for task in tasks}
     assert sorted(stage for stage in stages if stage.startswith("n_labeled")) == drawn
     for stage in drawn:
-        assert np.bincount(table.codes[stages[stage].train]).min() >= 3
+        assert np.bincount(table.target.y[stages[stage].train]).min() >= 3
     assert [said in text for text in plan.missing_points] == ([] if said is None else [True])
     assert ComparisonPlan(table, (), (), curves=False).missing_points == []
 

@@ -63,7 +63,7 @@ def test_the_model_and_its_coefficients(result):
     model = result.fit_recommended()
     rows = pd.DataFrame({"area": [100.0, 150.0], "rooms": [3.0, 3.0]})
     np.testing.assert_allclose(np.diff(model.predict(rows)), 100, atol=5)
-    largest = coefficients_of(model, "ridge", None)[0]
+    largest = coefficients_of(model, "ridge", result.plan.table.target)[0]
     assert (largest.feature, largest.direction) == ("area", "larger")
     assert hasattr(last_step(model), "coef_")
 

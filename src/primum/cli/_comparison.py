@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,10 @@ import click
 from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, printable, wrapped
 from primum.cli._options import check_length, check_out, in_options, refuse_inputs
+from primum.comparison.card import ClassFigures
 from primum.comparison.code import code_of
 from primum.comparison.compare import Comparison
 from primum.comparison.decision import decision_in_words
-from primum.comparison.model import ModelCard, loss_in_words
-from primum.comparison.number_model import NumberCard, errors_in_words
 from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.words import BASELINE, SAFE, MethodResult
@@ -89,13 +88,12 @@ def _model_text(result: Comparison) -> str:
     """Return the loss of the recommended model, and what it does."""
     if (card := result.model_card) is None:
         return ""
-    loss = f"The model to deploy is {result.name_in_words(card.name)}: {loss_in_words(card)}."
-    if isinstance(card, NumberCard):
-        return wrapped(f"{loss} {errors_in_words(card)}")
-    return f"{wrapped(loss)}\n\n{_classes_text(card)}"
+    loss = f"The model to deploy is {result.name_in_words(card.name)}: {card.in_words}."
+    text = wrapped(f"{loss} {card.errors_in_words}".strip())
+    return f"{text}\n\n{_classes_text(card.classes)}" if card.classes else text
 
 
-def _classes_text(card: ModelCard) -> str:
+def _classes_text(classes: Sequence[ClassFigures]) -> str:
     """Return what a model does with every class, as a table."""
     head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
     rows = [
@@ -105,10 +103,10 @@ def _classes_text(card: ModelCard) -> str:
             *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
             "-" if one.n_unlabeled is None else one.n_unlabeled,
         )
-        for one in card.classes[:MAX_CLASSES]
+        for one in classes[:MAX_CLASSES]
     ]
-    if len(card.classes) > MAX_CLASSES:
-        rows.append(f"and {len(card.classes) - MAX_CLASSES} more classes, which the report lists")
+    if len(classes) > MAX_CLASSES:
+        rows.append(f"and {len(classes) - MAX_CLASSES} more classes, which the report lists")
     return "\n".join([head, "-" * WIDTH, *rows])
 
 

@@ -102,7 +102,7 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
         {x: f"{y:.3g} ± {e:.2g}" if e else f"{y:.3g}" for x, y, e in curve.points}
         for curve in series
     ]
-    rows = [(Cell(f"{n:,}", value=n), *(Cell(of.get(n, "–")) for of in texts)) for n in sizes]
+    rows = [(Cell.of(n), *(Cell(of.get(n, "–")) for of in texts)) for n in sizes]
     return Chart(drawing, caption, Table.of(f"{what} ± standard error.", (label, *names), rows))
 
 

@@ -80,7 +80,7 @@ def _roles(problem: "TableProblem | None") -> Iterator[str]:
 def _settings(result: "Comparison") -> Iterator[str]:
     """Yield the arguments that differ from the default, and always the seed."""
     plan, target = result.plan, result.plan.table.target
-    if target.is_told:
+    if target.kind.told:
         yield f"target_kind={target.kind.word!r}"
     if target.limits is not None:
         yield f"bounds={target.limits!r}"
@@ -104,7 +104,7 @@ def _settings(result: "Comparison") -> Iterator[str]:
 def _objective(result: "Comparison") -> Iterator[str]:
     """Yield what predictions are judged by: costs, or a scoring and the class that it is about."""
     loss, objective, target = result.loss, result.loss.objective, result.plan.table.target
-    names = [] if target.classes is None else target.classes.tolist()
+    names = target.class_names
     if objective is not None and objective.cost is not None:
         costs = {
             (names[i], names[j]): cost

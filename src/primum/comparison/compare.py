@@ -13,31 +13,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from primum._files import write_file
 from primum._progress import say
 from primum._typing import AnyArray
 from primum._words import find_name, listed, printable
 from primum.comparison import arguments
-from primum.comparison.charts import plot_comparison
-from primum.comparison.decision import Decision, decision_of
-from primum.comparison.model import (
+from primum.comparison.card import (
     MAX_LISTED,
     Changes,
-    Coefficient,
     ModelCard,
-    changes_of,
-    coefficients_of,
-    fit_model,
-    with_assigned,
-)
-from primum.comparison.number_model import (
     NumberCard,
     NumberChanges,
-    number_changes_of,
-    with_unlabeled,
 )
+from primum.comparison.charts import plot_comparison
+from primum.comparison.decision import Decision, decision_of
+from primum.comparison.model import Coefficient, coefficients_of, fit_model
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ComparisonPlan, check_numbers, read_table
 from primum.comparison.records import Records
@@ -233,17 +223,22 @@ class Comparison(ComparisonResult):
             return card
         if name == BASELINE and not table.target.can_be_averaged(self.plan.baselines):
             return card
-        found = self._predicted.codes(name)
-        if isinstance(card, NumberCard):
-            return with_unlabeled(card, found)
-        return with_assigned(card, np.bincount(found, minlength=len(card.classes)).tolist())
+        return card.with_predictions(self.predicted(name))
 
-    @property
-    def predicted_numbers(self) -> list[float]:
-        """What the recommended model predicts for the unlabelled rows, if these are numbers."""
-        if self.plan.table.target.classes is not None or not self.plan.table.n_unlabeled:
-            return []
-        return self._predicted.codes(self.recommended).tolist()
+    def predicted(self, name: str) -> AnyArray:
+        """Return what a model predicts for the unlabelled rows.
+
+        Parameters
+        ----------
+        name : str
+            "baseline", or the name of a baseline or method.
+
+        Returns
+        -------
+        array of shape (n_unlabeled,)
+            Codes of classes, or numbers.
+        """
+        return self._predicted.codes(name)
 
     @property
     def row_ids(self) -> AnyArray | None:
@@ -268,11 +263,8 @@ class Comparison(ComparisonResult):
             return None
         if not table.target.can_be_averaged(self.plan.baselines):
             return None
-        own, baseline = (self._predicted.codes(name) for name in (best.name, BASELINE))
-        found, classes = (best.name, own, baseline, table.known.unlabeled), table.target.classes
-        if classes is None:
-            return number_changes_of(*found, self.row_ids, table.target.digits)
-        return changes_of(*found, classes.tolist(), self.row_ids)
+        both = self.predicted(best.name), self.predicted(BASELINE)
+        return table.target.changes(best.name, *both, table.known.unlabeled, self.row_ids)
 
     @cached_property
     def shares(self) -> EstimatedShares | None:
@@ -393,7 +385,7 @@ class Comparison(ComparisonResult):
         for entry in reversed(self.plan.baselines):
             for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
                 if hasattr(last_step(model), "coef_"):
-                    return coefficients_of(model, name, self.plan.table.target.classes)
+                    return coefficients_of(model, name, self.plan.table.target)
         return []
 
     def to_dict(self) -> dict[str, Any]:
@@ -740,7 +732,7 @@ def compare(
         bounds=bounds,
     )
     if problem is not None:
-        table = replace(table, target=table.target.of_kind(problem.kind))
+        table = replace(table, target=replace(table.target, kind=problem.kind))
     arguments.check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
         table.drawn_target.check_sizes(table.chosen, baseline, methods)

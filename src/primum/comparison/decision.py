@@ -15,24 +15,21 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.words import show_loss
+from primum.comparison.target import FEW_LABELS
 from primum.comparison.workers import rng_for
 from primum.judging.difference import design_effect, rate_interval, row_means, tails_of
 from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
-from primum.judging.words import Alert, capitalised, interval_level, percent_of_level
+from primum.judging.words import capitalised, interval_level, percent_of_level
 from primum.pages.charts import Band, threshold_chart
 from primum.pages.page import Block, Cell, Chart, Table, Text
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
-    from primum.comparison.result import ComparisonResult
 
 N_RESAMPLES = 200
 N_THRESHOLDS = 21
 # The rule without costs: the class with the larger score.
 HALF = 0.5
-# A class with at most this share of the labels is rare, and fewer labels of it are few.
-RARE_SHARE, FEW_LABELS = 0.1, 20
 
 
 @dataclass(frozen=True)
@@ -271,7 +268,7 @@ def _chart(decision: Decision) -> Chart:
         f"Recall and precision with {level} intervals.",
         ("Threshold", "Recall", "Precision"),
         [
-            (Cell(f"{p.threshold:.3g}", value=p.threshold), _range(p.recall), _range(p.precision))
+            (Cell.of(p.threshold, ".3g"), _range(p.recall), _range(p.precision))
             for p in decision.points
         ],
     )
@@ -283,36 +280,3 @@ def _range(rates: tuple[float, float, float] | None) -> str:
         return "–"
     value, low, high = rates
     return f"{value:.0%} ({low:.0%} to {high:.0%})"
-
-
-def rare_class_alert(result: "ComparisonResult") -> Alert | None:
-    """Return a warning that errors say little, if a class is rare and has few labels.
-
-    Parameters
-    ----------
-    result : ComparisonResult
-        The comparison.
-
-    Returns
-    -------
-    Alert or None
-        None unless models are judged by their errors.
-    """
-    labels = result.plan.table.labels_drawn
-    counts, names = labels.counts, labels.classes.tolist()
-    rarest, total = int(counts.argmin()), int(counts.sum())
-    count = int(counts[rarest])
-    if result.loss.scoring != "accuracy" or count > RARE_SHARE * total or count >= FEW_LABELS:
-        return None
-    name, other = names[rarest], names[int(counts.argmax())]
-    never = show_loss(count / total, result.loss.measure)
-    also = "balanced_accuracy"
-    if len(names) == 2:
-        also = f"average_precision with positive={name!r} (--positive)"
-    return Alert(
-        "rare class",
-        f"Only {count} of the {total} labelled rows are of class {name!r}: a model that never "
-        f"predicts it has an error of {never}, so that a verdict on errors says little about it. "
-        f"If it matters, say what errors cost (cost= of compare, --cost '{name}:{other}=5'), or "
-        f"compare by the scoring {also}, and label more rows of it.",
-    )

@@ -6,9 +6,8 @@ the preparation of the columns, failures, and the code that repeats it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from primum._words import counted
 from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.decision import decision_part
-from primum.comparison.model import Changes, ModelCard, loss_in_words
-from primum.comparison.number_page import changed_numbers, known_numbers, number_blocks
 from primum.comparison.settled import HEADING, settlement_part
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
@@ -52,7 +49,6 @@ from primum.pages.page import (
     page_of,
 )
 from primum.reading.classifiers import last_step
-from primum.reading.known import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     from primum.comparison.compare import Comparison
@@ -120,18 +116,18 @@ def _subtitle(result: "Comparison") -> str:
 
 def _sections(result: "Comparison", code: str | None) -> list[Section]:
     axes = dict.fromkeys(point.axis for point in result.curves)
-    settled, shown = result.settled, SHOWN[result.plan.table.target.kind.word]
+    settled = result.settled
     sections: list[Section] = [
         ("The answer", _lead(result)),
         (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
-        ("The model you deploy", _model(result, shown)),
+        ("The model you deploy", _model(result)),
         ("The decision rule", decision_part(result, result.decision)),
-        ("The data", _data(result, shown)),
+        ("The data", _data(result)),
         ("Classes among the unlabelled rows", _shares(result)),
         ("The methods", _methods(result)),
         ("Could a method do harm?", _harm(result)),
         ("More unlabelled rows", [curve_chart(result, axis) for axis in axes]),
-        ("Predictions that changed", _changed(result, shown)),
+        ("Predictions that changed", _changed(result)),
         ("Coefficients of the baseline", _coefficients(result)),
         ("What was done to the columns", _columns(result)),
         ("Failures and what was left out", _left_out(result)),
@@ -139,14 +135,6 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
         ("Repeat it in Python", [Code(code or code_of(result))]),
     ]
     return [(heading, blocks) for heading, blocks in sections if blocks]
-
-
-def _number(count: int) -> Cell:
-    return Cell(f"{count:,}", value=count)
-
-
-def _share(value: float | None) -> Cell:
-    return NONE if value is None else Cell(f"{value:.0%}", value=value)
 
 
 def _probability(value: float) -> Cell:
@@ -195,106 +183,23 @@ def answer_part(head: Headline) -> Part:
     return Part("answer", [Answer(head.answer, head.kind, reasons, alerts)])
 
 
-@dataclass(frozen=True)
-class Shown:
-    """How a report shows what is predicted.
-
-    Attributes
-    ----------
-    of_card : callable
-        The card of a model to what follows its loss.
-    of_data : callable
-        A comparison to a table of its labels.
-    of_changes : callable
-        What a method changes to blocks that come first, and to details.
-    changed : callable
-        A mean change in all splits to a text.
-    changed_caption, changed_heading : str
-        What that change is.
-    """
-
-    of_card: Callable[[Any], list[Block]]
-    of_data: Callable[["Comparison"], Table]
-    of_changes: Callable[[Any], tuple[list[Block], list[Block]]]
-    changed: Callable[[float], str]
-    changed_caption: str
-    changed_heading: str
-
-
-def _model(result: "Comparison", shown: Shown) -> list[Block]:
+def _model(result: "Comparison") -> list[Block]:
     """Return what is known of the recommended model: its loss, and what it does."""
     card = result.model_card
     if card is None:
         return []
     name = capitalised(result.name_in_words(card.name))
-    text = f"{name} on rows it has not seen: {loss_in_words(card)}."
+    text = f"{name} on rows it has not seen: {card.in_words}."
     if card.guessing is not None:
         losses = (card.loss, *reversed(card.interval))
         gains = [show_loss(card.guessing - loss, card.measure) for loss in losses]
         text += f" Gain over guessing: {gains[0]} ({gains[1]} to {gains[2]})."
     if card.n_methods > 1:
         text += f" The interval allows for the choice among {card.n_methods} models."
-    return [Text(text), *shown.of_card(card)]
+    return [Text(text), *card.blocks]
 
 
-def _class_tables(card: ModelCard) -> list[Block]:
-    return [_classes_table(card), _confusion_table(card)]
-
-
-def _classes_table(card: ModelCard) -> Table:
-    header = ["Class", "Labelled rows", "Recall", "Precision"]
-    caption = (
-        "What the model does with every class, on held-out rows. Recall: share of the rows of the "
-        "class that it finds. Precision: share of the rows predicted as the class that belong to "
-        "it; none, if it never predicts the class."
-    )
-    rows = [
-        [Cell(one.name), _number(one.n_labeled), _share(one.recall), _share(one.precision)]
-        for one in card.classes
-    ]
-    if card.n_assigned:
-        header.append("Unlabelled rows")
-        caption += (
-            " Unlabelled rows: how many the model, fitted to all rows, assigns to the class, of "
-            f"{counted(card.n_assigned, 'row')}."
-        )
-        for row, one in zip(rows, card.classes, strict=True):
-            row.append(_number(one.n_unlabeled or 0))
-    return Table.of(caption, header, rows)
-
-
-def _confusion_table(card: ModelCard) -> Table:
-    names = [one.name for one in card.classes]
-    rows = [
-        (Cell(name), *(Cell(_mean_count(count), bold=j == k) for j, count in enumerate(counts)))
-        for k, (name, counts) in enumerate(zip(names, card.confusion, strict=True))
-    ]
-    caption = (
-        "Confusion matrix: held-out rows by true class (one row each) and predicted class "
-        f"(columns), mean over the repeats{', weighted' if card.weighted else ''}. Bold: right."
-    )
-    return Table.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
-
-
-def _mean_count(count: float) -> str:
-    """Return a mean number of rows, with one decimal if it is not whole."""
-    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
-
-
-def _class_counts(result: "Comparison") -> Table:
-    """Return the number of labelled rows of every class."""
-    table = result.plan.table
-    counts = table.labels_drawn.counts
-    rows = [
-        (str(name), _number(count), f"{count / counts.sum():.0%}")
-        for name, count in zip(table.labels.classes, counts, strict=True)
-    ]
-    without = ", without chosen ones" if table.n_chosen else ""
-    caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
-    return Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
-
-
-def _data(result: "Comparison", shown: Shown) -> list[Block]:
+def _data(result: "Comparison") -> list[Block]:
     """Return how many rows there are, what was recognised, the labels, groups and drift."""
     table = result.plan.table
     text = (
@@ -308,7 +213,8 @@ def _data(result: "Comparison", shown: Shown) -> list[Block]:
         text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
     if table.target.kind.how:
         text += f" {table.target.kind.how}"
-    return [Text(text), shown.of_data(result), Text(_drift_sentence(result.drift))]
+    labels = table.drawn_target.labels_table(result)
+    return [Text(text), labels, Text(_drift_sentence(result.drift))]
 
 
 def _shares(result: "Comparison") -> list[Block]:
@@ -322,7 +228,7 @@ def _shares(result: "Comparison") -> list[Block]:
     rows = [
         (
             Cell(str(one.name)),
-            *(Cell(f"{share:.1%}", value=share) for share in (one.labeled, one.estimate)),
+            *(Cell.of(share, ".1%") for share in (one.labeled, one.estimate)),
             Cell(f"{one.low:.1%} to {one.high:.1%}", value=one.low),
             Cell(one.count(shares.n_unlabeled), value=one.estimate),
         )
@@ -396,7 +302,7 @@ def _method_row(method: MethodResult, recommended: str, measure: Measure) -> lis
     first: list[str | Cell] = [
         Cell(method.name, bold=method.name == recommended),
         "used" if method.uses_unlabeled else "not used",
-        Cell(f"{loss:.{measure.digits}f}", value=loss),
+        Cell.of(loss, f".{measure.digits}f"),
     ]
     if method.verdict is None or method.observed_change is None:
         return [*first, *[NONE] * 7]
@@ -450,12 +356,12 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
     ]
 
 
-def _changed(result: "Comparison", shown: Shown) -> list[Block]:
+def _changed(result: "Comparison") -> list[Block]:
     """Return for which unlabelled rows a method and the baseline predict something else."""
-    blocks, one_by_one = list[Block](), list[Block]()
+    blocks, one_by_one, target = list[Block](), list[Block](), result.plan.table.target
     try:
         if result.changed is not None:
-            blocks, one_by_one = shown.of_changes(result.changed)
+            blocks, one_by_one = result.changed.blocks
     except ValueError as reason:  # an average of baselines that cannot be fitted as one model
         blocks.append(Text(f"It is not known which predictions change. {reason}"))
     judged = {method.name for method in result.compared}
@@ -463,34 +369,11 @@ def _changed(result: "Comparison", shown: Shown) -> list[Block]:
     shares = {name: result.records.changed(name) for name in names if name in judged}
     if shares:
         n_rows = counted(len(result.plan.probe), "unlabelled row")
-        caption = f"{shown.changed_caption}: mean over all splits, on {n_rows}."
-        rows = [(name, Cell(shown.changed(share), value=share)) for name, share in shares.items()]
-        blocks.append(Table.of(caption, ("Method", shown.changed_heading), rows))
+        (what, heading), show = target.changed_in_words, target.show_changed
+        rows = [(name, Cell(show(share), value=share)) for name, share in shares.items()]
+        caption = f"{what}: mean over all splits, on {n_rows}."
+        blocks.append(Table.of(caption, ("Method", heading), rows))
     return [*blocks, *one_by_one]
-
-
-def _changed_rows(changed: Changes) -> tuple[list[Block], list[Block]]:
-    """Return the rows that change: by pair of classes, and one by one."""
-    method = with_article(changed.method)
-    text = (
-        f"Fitted to all rows, {method} and the baseline predict different classes for "
-        f"{changed.n_changed:,} of {counted(changed.n_compared, 'unlabelled row')}."
-    )
-    if not changed.n_changed:
-        return [Text(text)], []
-    listed = [
-        (str(row.row + 1) if row.id is None else row.id, row.baseline, row.method)
-        for row in changed.rows[:MAX_ROWS]
-    ]
-    by_id = changed.rows[0].id is not None
-    first = (
-        f"The first {len(listed)} of these rows. "
-        f"{'Row: its id' if by_id else 'Row: its number, from 1'}."
-    )
-    header = ("By the baseline", f"By {method}")
-    pairs = [(old, new, _number(count)) for old, new, count in changed.counts]
-    by_class = Table.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
-    return [Text(text), by_class], [Folded("Which rows", Table.of(first, ("Row", *header), listed))]
 
 
 def _coefficients(result: "Comparison") -> list[Block]:
@@ -499,8 +382,7 @@ def _coefficients(result: "Comparison") -> list[Block]:
     if not every:
         return []
     rows = [
-        (one.feature, one.direction, Cell(f"{one.value:+.3g}", value=one.value))
-        for one in every[:MAX_COEFFICIENTS]
+        (one.feature, one.direction, Cell.of(one.value, "+.3g")) for one in every[:MAX_COEFFICIENTS]
     ]
     which = f"The {len(rows)} largest of {len(every)}" if len(every) > len(rows) else "All"
     caption = (
@@ -590,25 +472,3 @@ def _fits_table(result: "Comparison") -> Table:
         ("Name", "Time (s)", "Splits", "p (Holm)", capitalised(learner)),
         rows,
     )
-
-
-SHOWN = {
-    CLASSES: Shown(
-        of_card=_class_tables,
-        of_data=_class_counts,
-        of_changes=_changed_rows,
-        changed=lambda share: f"{share:.1%}",
-        changed_caption="Share of the unlabelled rows for which a method and the baseline "
-        "predict different classes",
-        changed_heading="Predictions changed",
-    ),
-    NUMBERS: Shown(
-        of_card=number_blocks,
-        of_data=known_numbers,
-        of_changes=changed_numbers,
-        changed=lambda change: f"{float(f'{change:.3g}'):,.10g}",
-        changed_caption="Root mean square of the difference between the predictions of a method "
-        "and of the baseline for unlabelled rows",
-        changed_heading="Difference",
-    ),
-}

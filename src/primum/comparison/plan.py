@@ -92,12 +92,6 @@ class PartlyLabeledTable:
         return self.drawn
 
     @property
-    def codes(self) -> Index:
-        """Classes as 0, 1, ...; -1 where unknown."""
-        assert self.target.classes is not None, "numbers are predicted"
-        return self.target.y
-
-    @property
     def n_rows(self) -> int:
         """Number of all rows."""
         return self.target.n_rows

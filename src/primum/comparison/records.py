@@ -8,7 +8,6 @@ the splits of the first repeat. A method that judges itself has no splits: its p
 the baseline, plus the difference that it found.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -184,16 +183,6 @@ class Failure:
         return asdict(self) | {"text": self.text}
 
 
-def with_class_names(reason: str, classes: Sequence[Any]) -> str:
-    """Return an error of a fit, which knows classes by their codes, with their names instead."""
-
-    def name_of_code(found: re.Match[str]) -> str:
-        code = int(found[1])
-        return f"class {classes[code]!r}" if code < len(classes) else found[0]
-
-    return re.sub(r"\bclass (\d+)\b", name_of_code, reason)
-
-
 @dataclass(frozen=True)
 class HeldOutPredictions:
     """The predictions of one method in all of its splits.
@@ -359,10 +348,9 @@ class Records:
     @property
     def failures(self) -> list[Failure]:
         """The fits that raised an error."""
-        classes = self.plan.table.target.classes
-        names = [] if classes is None else classes.tolist()
+        with_names = self.plan.table.target.with_names
         return [
-            Failure(fit.name, fit.stage, fit.number, with_class_names(str(fit.note), names))
+            Failure(fit.name, fit.stage, fit.number, with_names(str(fit.note)))
             for fit in self.done.values()
             if fit.predicted is None
         ]

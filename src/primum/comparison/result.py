@@ -6,7 +6,7 @@ said to help or to harm only if the probability of that is at least ``level``, a
 number of methods, because several are compared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,7 @@ import numpy as np
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray
-from primum.comparison.decision import rare_class_alert
-from primum.comparison.model import ModelCard, card_of
-from primum.comparison.number_model import NumberCard, number_card_of
+from primum.comparison.card import ModelCard, NumberCard
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
 from primum.comparison.words import (
@@ -35,22 +33,14 @@ from primum.comparison.words import (
     with_article,
 )
 from primum.judging.difference import Difference, Disagreement, Posterior, holm
-from primum.judging.drift import Drift, ShiftWeights, copies_note, options_in_words
+from primum.judging.drift import Drift, ShiftWeights, copies_note
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
 from primum.reading.classifiers import Entry
-from primum.reading.known import CLASSES, NUMBERS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# What is known of a model, by what it predicts.
-CARDS: dict[str, Callable[..., ModelCard | NumberCard | None]] = {
-    CLASSES: card_of,
-    NUMBERS: number_card_of,
-}
 
 
 @dataclass(frozen=True)
@@ -284,16 +274,12 @@ class ComparisonResult:
 
     def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
         """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
-        of_classes = self.loss.of_rows is not None and not self.loss.needs_scores
-        numbers = self.plan.table.target.classes is None
-        if numbers or of_classes or all(part.scores is not None for part in both):
-            return self.loss
-        return self._judge.loss_of("accuracy")
+        target = self.plan.table.target
+        can_be_judged = all(target.can_judge(self.loss, part) for part in both)
+        return self.loss if can_be_judged else self._judge.loss_of("accuracy")
 
     def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
-        size = None
-        if self.plan.table.target.classes is None:
-            size = self._size
+        size = self.plan.table.target.relative_to(self._size)
         return Posterior(difference, disagreement, equivalence=self.equivalence, baseline_loss=size)
 
     @cached_property
@@ -304,7 +290,7 @@ class ComparisonResult:
     @property
     def limit(self) -> float:
         """The largest change of the loss that makes no practical difference."""
-        return self.plan.table.target.limit(self.equivalence, self._size)
+        return self.equivalence * (self.plan.table.target.relative_to(self._size) or 1.0)
 
     @property
     def limit_in_words(self) -> str:
@@ -332,7 +318,7 @@ class ComparisonResult:
     @cached_property
     def _held_out_card(self) -> ModelCard | NumberCard | None:
         """What held-out rows say of the recommended model, before it is fitted to all rows."""
-        return CARDS[self.plan.table.target.kind.word](self, self.recommended)
+        return self.plan.table.target.card(self, self.recommended)
 
     @cached_property
     def alerts(self) -> list[Alert]:
@@ -348,9 +334,8 @@ class ComparisonResult:
         }
         card = self._held_out_card
         of_model = card.alerts if card is not None else []
-        rare = None if table.target.classes is None else rare_class_alert(self)
-        if rare is not None and not any(alert.kind == "neglected class" for alert in of_model):
-            of_model = [*of_model, rare]
+        if not any(alert.kind == "neglected class" for alert in of_model):
+            of_model = [*of_model, *table.drawn_target.alerts(self.loss)]
         return [
             *self.data_alerts,
             *of_model,
@@ -362,7 +347,7 @@ class ComparisonResult:
         """That labelled and unlabelled rows differ, and what can be done, unless it was."""
         if self.drift is None or not self.drift.found:
             return ""
-        options = options_in_words(numeric=self.plan.table.target.classes is None)
+        options = self.plan.table.target.shift_options
         return self.drift.text if self.shift else f"{self.drift.text} {options}"
 
     @property
@@ -449,7 +434,7 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        table, classes = self.plan.table, self.plan.table.target.classes
+        table = self.plan.table
         return {
             "verdict": self.verdict,
             "headline": self.headline.to_dict(),
@@ -460,9 +445,7 @@ class ComparisonResult:
             "n_labeled": table.n_labeled,
             "n_chosen": table.n_chosen,
             "n_unlabeled": table.n_unlabeled,
-            "target_kind": table.target.kind.word,
-            "recognised": table.target.kind.how,
-            "classes": None if classes is None else [str(name) for name in classes],
+            **table.target.to_dict(),
             "n_folds": self.plan.n_folds,
             "n_repeats": self.plan.repeats,
             "seed": self.plan.seed,

@@ -123,12 +123,8 @@ def why_not(result: "Comparison") -> str:
         The sentence.
     """
     target = result.plan.table.target
-    if target.classes is None:
-        return (
-            "Labels of chosen rows cannot settle which of two models predicts numbers better: two "
-            "such models differ on every row, by any amount, so there is no disagreement bound. "
-            "Label rows at random, and compare again."
-        )
+    if target.why_not_settled:
+        return target.why_not_settled
     if result.loss.scoring != "accuracy":
         return (
             "Labels of chosen rows settle which of two models makes fewer errors, but this "
@@ -433,7 +429,7 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         for place, code in settlement.labels.items()
         if code != CANNOT_SAY
     }
-    codes, asked = table.codes.copy(), np.array(sorted(new), dtype=np.intp)
+    codes, asked = table.target.y.copy(), np.array(sorted(new), dtype=np.intp)
     codes[asked] = [new[row] for row in asked.tolist()]
     chosen = np.isin(np.arange(len(codes)), asked)
     if table.chosen is not None:

@@ -231,8 +231,8 @@ def _questions(pairs: Sequence[SettledPair]) -> Table:
     rows = [
         (
             f"{capitalised(found.challenger)} against {found.baseline}",
-            _count(found.pair.n_different),
-            _count(found.n_labels),
+            Cell.of(found.pair.n_different),
+            Cell.of(found.n_labels),
             Cell(_signed(found.low), value=found.low),
             Cell(_signed(found.high), value=found.high),
             ANSWERS[found.answer],
@@ -290,12 +290,8 @@ def _steps(path: Sequence[tuple[int, int]], what: str) -> Table:
     changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
     step = -(-len(changes) // MAX_STEPS)
     places = sorted({*changes[::step], len(path) - 1})
-    rows = [(_count(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
+    rows = [(Cell.of(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
     return Table.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
-
-
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", value=number)
 
 
 def _signed(number: int) -> str:

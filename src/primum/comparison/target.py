@@ -1,18 +1,15 @@
 """What a comparison predicts: classes or numbers.
 
-Rows, folds, fits and verdicts are the same for both. What differs is asked of the target: how
-unknown labels are marked, how predictions are read, stored and averaged, which scoring and which
-models are the default, and how many labels are enough.
-
-    classes    codes 0, 1, ..., -1 where unknown; scores of classes are averaged
-    numbers    NaN where unknown; predictions are averaged
+Rows, folds, fits and verdicts are the same for both. What differs is asked of the target, and of
+nothing else: how unknown labels are marked, how predictions are read, stored, averaged and shown,
+which scoring and which models are the default, and how many labels are enough.
 """
 
-from abc import ABC, abstractmethod
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.ensemble import VotingClassifier, VotingRegressor
@@ -22,8 +19,19 @@ from sklearn.pipeline import Pipeline
 from primum._sklearn import CLASSIFIER, REGRESSOR, logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
-from primum.comparison.words import STACK
+from primum.comparison.card import (
+    Changes,
+    ModelCard,
+    NumberCard,
+    NumberChanges,
+    card_of,
+    changes_of,
+    number_card_of,
+    number_changes_of,
+)
+from primum.comparison.words import STACK, show_loss
 from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
+from primum.judging.drift import options_in_words
 from primum.judging.losses import (
     RMSE,
     Loss,
@@ -36,7 +44,7 @@ from primum.judging.losses import (
     read_scoring,
 )
 from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
-from primum.judging.words import OwnVerdict
+from primum.judging.words import Alert, OwnVerdict
 from primum.methods import (
     ICLSClassifierCV,
     ICLSRegressorCV,
@@ -45,6 +53,7 @@ from primum.methods import (
     SelfLearningClassifier,
     TSVMClassifier,
 )
+from primum.pages.page import Cell, Table
 from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
 from primum.reading.labels import MAX_CODES, KnownLabels
@@ -65,6 +74,10 @@ from primum.safe.candidates.trees import (
     ForestRegressor,
 )
 
+if TYPE_CHECKING:
+    from primum.comparison.compare import Comparison
+    from primum.comparison.result import ComparisonResult
+
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 METRICS = (0.0, 0.5)
@@ -84,6 +97,10 @@ OF_NUMBER_STACK: dict[str, type] = {
 LEAST_TO_TUNE, LEAST = 3, 2
 # Of numbers, a ridge is tuned with at least two rows in each of two folds.
 LEAST_NUMBERS = 6
+# A class with at most this share of the labels is rare, and fewer labels of it are few.
+RARE_SHARE, FEW_LABELS = 0.1, 20
+# Of known numbers, in a table.
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Digits of stored scores: enough to say which class is the largest, and to judge by them.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # Predictions of held-out rows: classes or numbers, and scores of classes.
@@ -150,8 +167,9 @@ def _in_stack(entry: Entry, of_stack: Mapping[str, type], taken: Collection[str]
     return f"{entry.name} (baseline)" if entry.name in taken else entry.name, model
 
 
-class Target(ABC):
-    """What is predicted, and what is known of it.
+@dataclass(frozen=True)
+class KnownTarget:
+    """What both kinds of targets have.
 
     Attributes
     ----------
@@ -159,6 +177,35 @@ class Target(ABC):
         The labels, and where labelled and unlabelled rows are.
     kind : TargetKind
         Classes or numbers, and how that was found out.
+    """
+
+    known: Known
+    kind: TargetKind
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return len(self.known.labeled) + len(self.known.unlabeled)
+
+    def with_known(self, known: Known) -> Self:
+        """Return the same target with other labels."""
+        return replace(self, known=known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kind of the target as plain JSON values."""
+        return {"target_kind": self.kind.word, "recognised": self.kind.how}
+
+
+@dataclass(frozen=True)
+class ClassTarget(KnownTarget):
+    """Classes to predict: codes 0, 1, ..., -1 where unknown; scores of classes are averaged.
+
+    Attributes
+    ----------
+    known : KnownLabels
+        The labels.
+    kind : TargetKind
+        That they are classes, and how that was found out.
     default_scoring : str
         How predictions are judged if nothing else is said.
     default_equivalence : float
@@ -167,264 +214,129 @@ class Target(ABC):
         What models are called.
     stack : str
         Name of the estimator that is called the safe stack.
-    """
-
-    known: Known
-    kind: TargetKind
-    default_scoring: str
-    default_equivalence: float
-    learner: str
-    stack: str
-
-    @property
-    @abstractmethod
-    def y(self) -> AnyArray:
-        """The labels of all rows as models of a split are fitted to them."""
-
-    @property
-    @abstractmethod
-    def names(self) -> AnyArray:
-        """The labels of all rows as the final model is fitted to them."""
-
-    @property
-    def known_names(self) -> AnyArray:
-        """The known labels as the final model is fitted to them."""
-        return self.truth if self.classes is None else self.classes[self.truth]
-
-    @property
-    @abstractmethod
-    def truth(self) -> AnyArray:
-        """The known labels as predictions are judged by them: class codes, or numbers."""
-
-    @property
-    @abstractmethod
-    def classes(self) -> AnyArray | None:
-        """Names of the classes; None: numbers are predicted."""
-
-    @property
-    def unit(self) -> str:
-        """The unit of numbers."""
-        return ""
-
-    @property
-    def digits(self) -> int:
-        """Digits after the decimal point with which numbers are shown."""
-        return 0
-
-    @property
-    def limits(self) -> tuple[float, float] | None:
-        """Between which numbers are certain to be; None if that is not known."""
-        return None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of all rows."""
-        return len(self.known.labeled) + len(self.known.unlabeled)
-
-    @property
-    def is_told(self) -> bool:
-        """Whether somebody said what is predicted, and it was not recognised."""
-        return self.kind.told
-
-    @abstractmethod
-    def with_known(self, known: Any) -> Self:
-        """Return the same target with other labels."""
-
-    @abstractmethod
-    def of_kind(self, kind: TargetKind) -> Self:
-        """Return the same target with other words on how its kind was recognised."""
-
-    @abstractmethod
-    def drawn(self, chosen: Mask | None) -> Self:
-        """Return the target without labels that were chosen."""
-
-    @abstractmethod
-    def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:
-        """Return by what models are judged: a scoring or, of classes, an objective."""
-
-    @abstractmethod
-    def loss(self, judged: Any, positive: Any) -> Loss:
-        """Return the loss of what ``judged_by`` returned."""
-
-    @abstractmethod
-    def limit(self, equivalence: float, baseline_loss: float) -> float:
-        """Return the largest change of the loss that makes no practical difference."""
-
-    @abstractmethod
-    def limit_in_words(self, equivalence: float, baseline_loss: float, measure: Measure) -> str:
-        """Return the same in words."""
-
-    @abstractmethod
-    def default_baselines(self, inner: int) -> list[tuple[str, Any]]:
-        """Return supervised models, tuned in ``inner`` folds."""
-
-    @abstractmethod
-    def default_methods(
-        self, inner: int, scoring: Any, baselines: Sequence[Entry]
-    ) -> list[tuple[str, Any, bool]]:
-        """Return the methods that are compared, tuned in ``inner`` folds."""
-
-    @abstractmethod
-    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:
-        """Return the baselines as that of a safe stack; None if they cannot be."""
-
-    @abstractmethod
-    def on_request(self, name: str) -> Any:
-        """Return the model of a name in ``ON_REQUEST``."""
-
-    @abstractmethod
-    def check_sizes(self, chosen: Mask | None, *models: Any) -> None:
-        """Raise an error if there are too few labels to compare on.
-
-        ``models`` are the baselines and the methods; default ones, which are names, are tuned.
-        """
-
-    @abstractmethod
-    def too_few_to_tune(self, counts: Index) -> str:
-        """Return why nothing can be tuned, given how many rows of each stratum splits train on."""
-
-    @abstractmethod
-    def predict(self, fitted: Any, X: Any, name: str) -> Predicted:
-        """Return what a model of a split predicts for rows."""
-
-    @abstractmethod
-    def cross_fitted(self, own: OwnVerdict) -> Predicted:
-        """Return the held-out predictions of a model that judged itself."""
-
-    @abstractmethod
-    def predict_stored(self, model: Any, X: Any) -> AnyArray:
-        """Return what a model fitted to ``names`` predicts, as it is stored."""
-
-    @abstractmethod
-    def stored(self, values: Sequence[Any]) -> AnyArray:
-        """Return stored predictions as an array."""
-
-    @abstractmethod
-    def kept_of_baseline(self, fitted: Any, X: Any, name: str) -> list[list[float]] | None:
-        """Return what is kept of a baseline for unlabelled rows, beside its predictions."""
-
-    @abstractmethod
-    def averaged(self, parts: Sequence[Predictions]) -> Predictions:
-        """Return the predictions of the average of several baselines."""
-
-    @abstractmethod
-    def changed(self, kept: Sequence[Any], probes: Sequence[Any], own: AnyArray) -> float:
-        """Return how much a method changes the baseline's predictions of unlabelled rows.
-
-        Parameters
-        ----------
-        kept, probes : sequence
-            What is kept of the baselines, and what they predict, in every split.
-        own : array of shape (n_splits, n_rows)
-            What the method predicts.
-        """
-
-    @abstractmethod
-    def can_be_averaged(self, baselines: Sequence[Entry]) -> bool:
-        """Return whether the average of the baselines is a model of its own."""
-
-    @abstractmethod
-    def average(self, parts: Sequence[tuple[str, Any]]) -> Any:
-        """Return the average of several models as one model."""
-
-    @abstractmethod
-    def deployable(self, entry: Entry) -> Entry:
-        """Return an entry that can be fitted to ``names``."""
-
-    @property
-    @abstractmethod
-    def in_short(self) -> str:
-        """What is predicted, in a few words: "3 classes"."""
-
-    @property
-    @abstractmethod
-    def in_words(self) -> str:
-        """The known labels, as part of a sentence."""
-
-
-@dataclass(frozen=True)
-class ClassTarget(Target):
-    """Classes to predict.
-
-    Attributes
-    ----------
-    known : KnownLabels
-        The labels.
-    kind : TargetKind
-        That they are classes, and how that was found out.
+    limits : (float, float) or None
+        Between which numbers are certain to be; None if that is not known.
+    changed_in_words : (str, str)
+        What ``changed`` is, in the caption and in the header of a table.
     """
 
     known: KnownLabels
-    kind: TargetKind
     default_scoring = "accuracy"
     default_equivalence = PRACTICAL_EQUIVALENCE
     learner = CLASSIFIER
     stack = STACK
+    limits = None
+    changed_in_words = (
+        "Share of the unlabelled rows for which a method and the baseline predict different "
+        "classes",
+        "Predictions changed",
+    )
 
     @cached_property
-    def y(self) -> AnyArray:  # noqa: D102
+    def y(self) -> AnyArray:
+        """The labels of all rows as models of a split are fitted to them."""
         codes = np.full(self.n_rows, -1)
         codes[self.known.labeled] = self.known.codes
         return codes
 
     @property
-    def names(self) -> AnyArray:  # noqa: D102
+    def names(self) -> AnyArray:
+        """The labels of all rows as the final model is fitted to them."""
         names = np.full(self.n_rows, None, dtype=object)
         names[self.known.labeled] = self.known.classes[self.known.codes]
         return names
 
     @property
-    def truth(self) -> AnyArray:  # noqa: D102
+    def known_names(self) -> AnyArray:
+        """The known labels as the final model is fitted to them."""
+        return self.classes[self.truth]
+
+    @property
+    def class_names(self) -> list[Any]:
+        """The classes; none of numbers."""
+        return list(self.classes.tolist())
+
+    def score_names(self, n_scores: int) -> list[str]:
+        """Return the classes whose scores a linear model has: of two, the second."""
+        names = [str(name) for name in self.class_names]
+        return names[1:] if n_scores == 1 else names
+
+    def with_names(self, reason: str) -> str:
+        """Return an error of a fit, which knows classes by their codes, with their names."""
+
+        def name_of_code(found: re.Match[str]) -> str:
+            code = int(found[1])
+            return f"class {self.class_names[code]!r}" if code < len(self.classes) else found[0]
+
+        return re.sub(r"\bclass (\d+)\b", name_of_code, reason)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return super().to_dict() | {"classes": [str(name) for name in self.classes]}
+
+    @property
+    def truth(self) -> AnyArray:
+        """The known labels as predictions are judged by them: class codes, or numbers."""
         return self.known.codes
 
     @property
-    def classes(self) -> AnyArray:  # noqa: D102
+    def classes(self) -> AnyArray:
+        """Names of the classes; of numbers None."""
         return self.known.classes
 
-    def with_known(self, known: Any) -> Self:  # noqa: D102
-        return replace(self, known=known)
-
-    def of_kind(self, kind: TargetKind) -> Self:  # noqa: D102
-        return replace(self, kind=kind)
-
-    def drawn(self, chosen: Mask | None) -> Self:  # noqa: D102
+    def drawn(self, chosen: Mask | None) -> Self:
+        """Return the target without labels that were chosen."""
         return replace(self, known=drawn_labels(self.known, chosen))
 
-    def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:  # noqa: D102
+    def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:
+        """Return by what models are judged: a scoring or, of classes, an objective."""
         scoring = self.default_scoring if scoring is None else scoring
         objective = read_objective(scoring, self.classes, cost, positive)
         return scoring if objective is None else objective
 
-    def loss(self, judged: Any, positive: Any) -> Loss:  # noqa: D102
+    def loss(self, judged: Any, positive: Any) -> Loss:
+        """Return the loss of what ``judged_by`` returned."""
         loss = read_scoring(judged, self.classes)
         if positive is None or isinstance(judged, Objective):
             return loss
         code = positive_code(positive, self.classes)  # only the report is about it
         return replace(loss, objective=Objective(ACCURACY, positive=code))
 
-    def limit(self, equivalence: float, baseline_loss: float) -> float:  # noqa: D102
-        return equivalence
+    def relative_to(self, baseline_loss: float) -> float | None:
+        """Return of which loss the practical equivalence is a share; None: of none."""
+        return None
 
-    def limit_in_words(  # noqa: D102
-        self, equivalence: float, baseline_loss: float, measure: Measure
-    ) -> str:
+    def limit_in_words(self, equivalence: float, baseline_loss: float, measure: Measure) -> str:
+        """Return the largest change of the loss that makes no practical difference."""
         return measure.show_limit(equivalence)
 
-    def default_baselines(self, inner: int) -> list[tuple[str, Any]]:  # noqa: D102
+    def can_judge(self, loss: Loss, predictions: Predictions) -> bool:
+        """Return whether predictions have the scores of classes that a loss needs."""
+        of_classes = loss.of_rows is not None and not loss.needs_scores
+        return of_classes or predictions.scores is not None
+
+    def default_baselines(self, inner: int) -> list[tuple[str, Any]]:
+        """Return supervised models, tuned in ``inner`` folds."""
         return default_baselines(inner)
 
-    def default_methods(  # noqa: D102
+    def default_methods(
         self, inner: int, scoring: Any, baselines: Sequence[Entry]
     ) -> list[tuple[str, Any, bool]]:
+        """Return the methods that are compared, tuned in ``inner`` folds."""
         return default_methods(inner, len(self.classes), scoring, stack_baseline(baselines))
 
-    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:  # noqa: D102
+    def stack_baseline(self, baselines: Sequence[Entry]) -> Any:
+        """Return the baselines as that of a safe stack; None if they cannot be."""
         return stack_baseline(baselines) if all(map(has_scores, baselines)) else None
 
-    def on_request(self, name: str) -> Any:  # noqa: D102
+    def on_request(self, name: str) -> Any:
+        """Return the model of a name in ``ON_REQUEST``."""
         return classifier_on_request(name)
 
-    def check_sizes(self, chosen: Mask | None, *models: Any) -> None:  # noqa: D102
+    def check_sizes(self, chosen: Mask | None, *models: Any) -> None:
+        """Raise an error if there are too few labels to compare on.
+
+        ``models`` are the baselines and the methods; default ones, which are names, are tuned.
+        """
         labels, at_random = self.known, "" if chosen is None else ", drawn at random"
         needed = LEAST_TO_TUNE if any(map(_has_default, models)) else LEAST
         counts = labels.counts.tolist()
@@ -447,7 +359,8 @@ class ClassTarget(Target):
             f"{other if len(counts) - len(rare) > 1 else ''}."
         )
 
-    def too_few_to_tune(self, counts: Index) -> str:  # noqa: D102
+    def too_few_to_tune(self, counts: Index) -> str:
+        """Return why nothing can be tuned, given how many rows of each stratum splits train on."""
         rarest = self.classes.tolist()[int(counts.min(axis=0).argmin())]
         return (
             f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
@@ -461,7 +374,8 @@ class ClassTarget(Target):
         scores = class_scores(fitted, X, len(self.classes), name).tolist() if has_scores else None
         return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
 
-    def cross_fitted(self, own: OwnVerdict) -> Predicted:  # noqa: D102
+    def cross_fitted(self, own: OwnVerdict) -> Predicted:
+        """Return the held-out predictions of a model that judged itself."""
         predicted = predicted_codes(own.scores) if own.predicted is None else own.predicted
         return predicted.tolist(), np.round(own.scores, HELD_OUT_DIGITS).tolist()
 
@@ -469,28 +383,43 @@ class ClassTarget(Target):
         """Return the predicted classes as codes, in the order of the model's classes."""
         return np.searchsorted(model.classes_, model.predict(X))
 
-    def stored(self, values: Sequence[Any]) -> AnyArray:  # noqa: D102
+    def stored(self, values: Sequence[Any]) -> AnyArray:
+        """Return stored predictions as an array."""
         return np.array(values, dtype=np.intp)
 
-    def kept_of_baseline(  # noqa: D102
-        self, fitted: Any, X: Any, name: str
-    ) -> list[list[float]] | None:
+    def kept_of_baseline(self, fitted: Any, X: Any, name: str) -> list[list[float]] | None:
+        """Return what is kept of a baseline for unlabelled rows, beside its predictions."""
         scores = class_scores(fitted, X, len(self.classes), name)
         kept: list[list[float]] = np.round(scores, PROBE_DIGITS).tolist()
         return kept
 
-    def averaged(self, parts: Sequence[Predictions]) -> Predictions:  # noqa: D102
+    def averaged(self, parts: Sequence[Predictions]) -> Predictions:
+        """Return the predictions of the average of several baselines."""
         scores = np.mean([_needed_scores(part) for part in parts], axis=0)
         return Predictions(parts[0].truth, scores.argmax(axis=1), scores)
 
     def changed(self, kept: Sequence[Any], probes: Sequence[Any], own: AnyArray) -> float:
-        """Return the share of rows for which two models predict different classes."""
+        """Return how much a method changes the baseline's predictions of unlabelled rows.
+
+        Parameters
+        ----------
+        kept, probes : sequence
+            What is kept of the baselines, and what they predict, in every split.
+        own : array of shape (n_splits, n_rows)
+            What the method predicts.
+
+        Returns
+        -------
+        float
+            The share of rows for which the two predict different classes.
+        """
         if len(probes) == 1:
             return float((np.array(probes[0]) != own).mean(axis=1).mean())
         scores = np.mean([np.array(one) for one in kept], axis=0)
         return float((scores.argmax(axis=2) != own).mean(axis=1).mean())
 
-    def can_be_averaged(self, baselines: Sequence[Entry]) -> bool:  # noqa: D102
+    def can_be_averaged(self, baselines: Sequence[Entry]) -> bool:
+        """Return whether the average of the baselines is a model of its own."""
         return len(baselines) == 1 or all(hasattr(b.estimator, "predict_proba") for b in baselines)
 
     def average(self, parts: Sequence[tuple[str, Any]]) -> Any:
@@ -509,11 +438,71 @@ class ClassTarget(Target):
         return Entry(entry.name, named, True)
 
     @property
-    def in_short(self) -> str:  # noqa: D102
+    def shift_options(self) -> str:
+        """What can be done about labelled and unlabelled rows that differ, in a sentence."""
+        return options_in_words(numeric=False)
+
+    def check_label_shift(self) -> None:
+        """Raise an error if the shares of classes cannot be weighted."""
+
+    @property
+    def why_not_settled(self) -> str:
+        """Why labels of chosen rows settle nothing, in a sentence; empty if they do."""
+        return ""
+
+    def card(self, result: "ComparisonResult", name: str) -> ModelCard | NumberCard | None:
+        """Return what held-out rows say of a method; None if its predictions are not known."""
+        return card_of(result, name)
+
+    def changes(
+        self, method: str, own: AnyArray, baseline: AnyArray, rows: Index, ids: AnyArray | None
+    ) -> Changes | NumberChanges:
+        """Return for which rows a method and the baseline predict something else."""
+        return changes_of(method, own, baseline, rows, self.class_names, ids)
+
+    def show_changed(self, changed: float) -> str:
+        """Return what ``changed`` returned as text."""
+        return f"{changed:.1%}"
+
+    def labels_table(self, result: "Comparison") -> Table:
+        """Return the known labels of a comparison, without chosen ones, as a table."""
+        counts = self.known.counts
+        rows = [
+            (str(name), Cell.of(count), f"{count / counts.sum():.0%}")
+            for name, count in zip(self.classes, counts, strict=True)
+        ]
+        without = ", without chosen ones" if result.plan.table.n_chosen else ""
+        caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
+        return Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
+
+    def alerts(self, loss: Loss) -> list[Alert]:
+        """Return a warning that errors say little, if a class is rare and has few labels."""
+        counts, names = self.known.counts, self.class_names
+        rarest, total = int(counts.argmin()), int(counts.sum())
+        count = int(counts[rarest])
+        if loss.scoring != "accuracy" or count > RARE_SHARE * total or count >= FEW_LABELS:
+            return []
+        name, other = names[rarest], names[int(counts.argmax())]
+        also = "balanced_accuracy"
+        if len(names) == 2:
+            also = f"average_precision with positive={name!r} (--positive)"
+        text = (
+            f"Only {count} of the {total} labelled rows are of class {name!r}: a model that never "
+            f"predicts it has an error of {show_loss(count / total, loss.measure)}, so that a "
+            "verdict on errors says little about it. If it matters, say what errors cost (cost= of "
+            f"compare, --cost '{name}:{other}=5'), or compare by the scoring {also}, and label "
+            "more rows of it."
+        )
+        return [Alert("rare class", text)]
+
+    @property
+    def in_short(self) -> str:
+        """What is predicted, in a few words: "3 classes"."""
         return f"{len(self.classes)} classes"
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
+        """The known labels, as part of a sentence."""
         names, counts = self.classes.tolist(), self.known.counts.tolist()
         return listed(
             [f"{str(name)!r}: {count}" for name, count in zip(names, counts, strict=True)]
@@ -521,8 +510,10 @@ class ClassTarget(Target):
 
 
 @dataclass(frozen=True)
-class NumberTarget(Target):
-    """Numbers to predict.
+class NumberTarget(KnownTarget):
+    """Numbers to predict: NaN where unknown; predictions are averaged.
+
+    Its members are those of ``ClassTarget``, which describes them.
 
     Attributes
     ----------
@@ -535,12 +526,16 @@ class NumberTarget(Target):
     """
 
     known: KnownTargets
-    kind: TargetKind
     name: str = ""
     default_scoring = RMSE
     default_equivalence = EQUIVALENT_SHARE
     learner = REGRESSOR
     stack = "SafeRegressor"
+    changed_in_words = (
+        "Root mean square of the difference between the predictions of a method and of the "
+        "baseline for unlabelled rows",
+        "Difference",
+    )
 
     @cached_property
     def y(self) -> AnyArray:  # noqa: D102
@@ -556,12 +551,28 @@ class NumberTarget(Target):
     def truth(self) -> AnyArray:  # noqa: D102
         return self.known.targets
 
+    known_names = truth
+
+    @property
+    def class_names(self) -> list[Any]:  # noqa: D102
+        return []
+
+    def score_names(self, n_scores: int) -> list[str]:  # noqa: D102
+        return [""] * n_scores
+
+    def with_names(self, reason: str) -> str:  # noqa: D102
+        return reason
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return super().to_dict() | {"classes": None}
+
     @property
     def classes(self) -> None:  # noqa: D102
         return None
 
     @property
-    def digits(self) -> int:  # noqa: D102
+    def digits(self) -> int:
+        """Digits after the decimal point with which numbers are shown."""
         return number_measure(RMSE, self.truth).digits
 
     @property
@@ -569,14 +580,9 @@ class NumberTarget(Target):
         return self.known.limits
 
     @property
-    def unit(self) -> str:  # noqa: D102
+    def unit(self) -> str:
+        """The unit of the numbers."""
         return f"units of {self.name}" if self.name else ""
-
-    def with_known(self, known: Any) -> Self:  # noqa: D102
-        return replace(self, known=known)
-
-    def of_kind(self, kind: TargetKind) -> Self:  # noqa: D102
-        return replace(self, kind=kind)
 
     def drawn(self, chosen: Mask | None) -> Self:  # noqa: D102
         return replace(self, known=drawn_labels(self.known, chosen))
@@ -590,14 +596,17 @@ class NumberTarget(Target):
     def loss(self, judged: Any, positive: Any) -> Loss:  # noqa: D102
         return read_number_scoring(judged, self.truth, self.unit)
 
-    def limit(self, equivalence: float, baseline_loss: float) -> float:  # noqa: D102
-        return equivalence * baseline_loss
+    def relative_to(self, baseline_loss: float) -> float | None:  # noqa: D102
+        return baseline_loss
 
     def limit_in_words(  # noqa: D102
         self, equivalence: float, baseline_loss: float, measure: Measure
     ) -> str:
-        shown = measure.show(self.limit(equivalence, baseline_loss))
+        shown = measure.show(equivalence * baseline_loss)
         return f"{shown} ({100 * equivalence:g}% of the baseline's {measure.name})"
+
+    def can_judge(self, loss: Loss, predictions: Predictions) -> bool:  # noqa: D102
+        return True
 
     def default_baselines(self, inner: int) -> list[tuple[str, Any]]:
         """Return ridge regression, tuned in ``inner`` folds of shuffled rows."""
@@ -687,6 +696,59 @@ class NumberTarget(Target):
         return entry
 
     @property
+    def shift_options(self) -> str:  # noqa: D102
+        return options_in_words(numeric=True)
+
+    def check_label_shift(self) -> None:  # noqa: D102
+        raise ValueError(
+            "shift='label' weights classes, but numbers are predicted: pass shift='covariate' if "
+            "only the features differ, or leave it out."
+        )
+
+    @property
+    def why_not_settled(self) -> str:  # noqa: D102
+        return (
+            "Labels of chosen rows cannot settle which of two models predicts numbers better: two "
+            "such models differ on every row, by any amount, so there is no disagreement bound. "
+            "Label rows at random, and compare again."
+        )
+
+    def card(  # noqa: D102
+        self, result: "ComparisonResult", name: str
+    ) -> ModelCard | NumberCard | None:
+        return number_card_of(result, name, self.unit, self.digits)
+
+    def changes(  # noqa: D102
+        self, method: str, own: AnyArray, baseline: AnyArray, rows: Index, ids: AnyArray | None
+    ) -> Changes | NumberChanges:
+        return number_changes_of(method, own, baseline, rows, self.digits, ids)
+
+    def show_changed(self, changed: float) -> str:  # noqa: D102
+        return f"{float(f'{changed:.3g}'):,.10g}"
+
+    def labels_table(self, result: "Comparison") -> Table:
+        """Return quantiles of the known numbers, and of predictions for unlabelled rows."""
+        without = ", without chosen ones" if result.plan.table.n_chosen else ""
+        caption = f"Quantiles of the known numbers{without}."
+        rows = [("Labelled rows", *self._quantiles(self.truth))]
+        if (card := result.model_card) is not None and result.plan.table.n_unlabeled:
+            rows.append(("Predictions", *self._quantiles(result.predicted(card.name))))
+            caption += (
+                f" Predictions: those of {result.name_in_words(card.name)} for the unlabelled "
+                "rows; they usually vary less than the numbers themselves."
+            )
+        below = (f"{share:.0%} below" for share in QUANTILES[1:-1])
+        return Table.of(caption, ["", "Smallest", *below, "Largest", "Mean"], rows)
+
+    def _quantiles(self, numbers: Floats) -> list[Cell]:
+        """Return quantiles of numbers, and their mean, as cells."""
+        values = [*np.quantile(numbers, QUANTILES).tolist(), float(numbers.mean())]
+        return [Cell.of(value, f",.{self.digits}f") for value in values]
+
+    def alerts(self, loss: Loss) -> list[Alert]:  # noqa: D102
+        return []
+
+    @property
     def in_short(self) -> str:  # noqa: D102
         return f"numbers from {self._shown(0)} to {self._shown(1)}"
 
@@ -698,6 +760,9 @@ class NumberTarget(Target):
         """Return a quantile of the known numbers, without digits that it does not need."""
         text = f"{np.quantile(self.known.targets, share):,.{self.digits}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+Target = ClassTarget | NumberTarget
 
 
 def _has_default(given: Any) -> bool:

@@ -168,6 +168,11 @@ class Cell:
     note: str = ""
     value: float | None = None
 
+    @classmethod
+    def of(cls, value: float | None, form: str = ",") -> Self:
+        """Return a number in a format of Python, by which it is sorted; a dash for none."""
+        return cls("–") if value is None else cls(format(value, form), value=value)
+
 
 @dataclass(frozen=True)
 class Table:

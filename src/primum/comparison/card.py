@@ -1,0 +1,956 @@
+"""What is known of the model to deploy, and what it changes: figures, words, parts of a report.
+
+The card of a model comes from predictions for rows that were held out, except for what the model
+fitted to all rows predicts for the unlabelled ones. A row that several repeats hold out counts
+once. The interval of the loss allows for the rows it is estimated from, for training sets that are
+smaller than the final one, and for the choice among the methods: see
+``primum.judging.difference``.
+
+    classes    guessing is the most frequent class; recall and precision of every class
+    numbers    guessing is the mean of the known numbers; how large the errors are
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from primum._typing import AnyArray, Floats, Index
+from primum._words import counted, listed
+from primum.comparison.words import show_loss, show_loss_in_unit, with_article
+from primum.judging.difference import (
+    around,
+    design_effect,
+    mean_interval,
+    n_counted,
+    n_independent,
+    rate_interval,
+    row_means,
+    tails_of,
+)
+from primum.judging.held_out import largest_cost
+from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
+from primum.judging.objectives import OF_POSITIVE
+from primum.judging.words import Alert, interval_level, percent_of_level
+from primum.pages.charts import scatter_chart
+from primum.pages.page import Block, Cell, Chart, Folded, Table, Text
+from primum.reading.data import effective_size
+from primum.reading.labels import KnownLabels
+
+if TYPE_CHECKING:
+    from primum.comparison.records import HeldOutPredictions
+    from primum.comparison.result import ComparisonResult
+
+# A class of which fewer rows are found is as good as never predicted.
+LEAST_RECALL = 0.05
+# From here on, scores rank the rows well enough that another threshold is worth trying.
+USEFUL_RANKING = 0.6
+# What moves the threshold of a model that finds too few rows of a class.
+SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
+# By which a model that ignores a rare class is not good.
+RANKING = "roc_auc"
+OTHER_SCORINGS = ("balanced_accuracy", RANKING)
+# A class that is predicted for a smaller share of the number of its rows is seldom predicted.
+SELDOM = 0.5
+
+
+# The largest errors that are listed; the figures are of all rows.
+MOST_RESIDUALS = 20
+# Points of the picture: more hide each other.
+MOST_POINTS = 1000
+# Changed rows that are listed, of which a report shows the first; the counts are of all rows.
+MAX_LISTED, MAX_ROWS = 1000, 50
+# Few rows, at most this share, with more than half of the squared error, are worth a look.
+FEW_ROWS, MOST_OF_THE_ERROR = 0.05, 0.5
+
+
+@dataclass(frozen=True)
+class LossCard:
+    """What is known of the loss of the recommended model, whatever it predicts.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    measure : Measure
+        Name and unit of the loss.
+    loss : float
+        Its mean on held-out rows.
+    interval : (float, float)
+        Where the loss on new rows lies. The upper end allows for the choice among the methods.
+    level : float
+        The probability of the interval.
+    guessing : float or None
+        The loss of guessing without any feature; None if the scoring is undefined for it.
+    equivalence : float
+        Differences up to this size count as none.
+    n_methods : int
+        Number of methods among which it was chosen.
+    """
+
+    name: str
+    measure: Measure
+    loss: float
+    interval: tuple[float, float]
+    level: float
+    guessing: float | None
+    equivalence: float
+    n_methods: int
+
+    @property
+    def gain(self) -> float | None:
+        """How much lower the loss is than that of guessing."""
+        return None if self.guessing is None else self.guessing - self.loss
+
+    @property
+    def beats_guessing(self) -> bool | None:
+        """Whether all of the interval is below the loss of guessing, and the gain matters."""
+        if self.guessing is None or self.gain is None:
+            return None
+        return self.interval[1] < self.guessing and self.gain > self.equivalence
+
+    @property
+    def compared_with_guessing(self) -> str:
+        """How a model that does not clearly beat guessing compares with it; empty if it does."""
+        if self.gain is None or self.beats_guessing:
+            return ""
+        return "is no better than guessing" if self.gain <= 0 else "hardly beats guessing"
+
+    @property
+    def in_words(self) -> str:
+        """The loss with its interval, beside that of guessing."""
+        low, high = (show_loss(value, self.measure) for value in self.interval)
+        level, loss = percent_of_level(self.level), show_loss_in_unit(self.loss, self.measure)
+        guessing = ""
+        if self.guessing is not None:
+            guessing = f"; guessing: {show_loss(self.guessing, self.measure)}"
+        return f"{self.measure.name} {loss} ({level} interval {low} to {high}){guessing}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain JSON values."""
+        return {
+            "name": self.name,
+            "measure": self.measure.name,
+            "loss": self.loss,
+            "interval": list(self.interval),
+            "level": self.level,
+            "guessing": self.guessing,
+            "gain": self.gain,
+            "beats_guessing": self.beats_guessing,
+            "n_methods": self.n_methods,
+        }
+
+
+def found_of(
+    result: "ComparisonResult", name: str
+) -> "tuple[HeldOutPredictions, dict[str, Any]] | None":
+    """Return what held-out rows say of the loss of a method, whatever it predicts.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+        The comparison.
+    name : str
+        The method.
+
+    Returns
+    -------
+    (HeldOutPredictions, dict) or None
+        Its predictions, and the attributes of a ``LossCard`` other than the loss of guessing; None
+        if the predictions are not known.
+    """
+    candidates = {m.name: m for m in [result.methods[0], *result.compared]}
+    stored = {key: result.records.held_out(key) for key in candidates}
+    held_out = {key: value for key, value in stored.items() if value is not None}
+    if name not in held_out:
+        return None
+    own, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
+    tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
+    return own, {
+        "name": name,
+        "measure": result.loss.measure,
+        "loss": loss,
+        "interval": _interval(result, own, loss, tails),
+        "level": level,
+        "equivalence": result.limit,
+        "n_methods": len(candidates),
+    }
+
+
+def _loss_of_guess(guess: Predictions, loss: Loss, weight: Floats | None) -> float | None:
+    """Return the loss of guessing; None if it is undefined."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a precision of 0 / 0 is 0 here
+        try:
+            value = loss.of_split(guess, weight)
+        except ValueError:
+            return None
+    return value if np.isfinite(value) else None
+
+
+def _n_methods(found: "Sequence[HeldOutPredictions]", loss: Loss) -> float:
+    """Return as how many uncorrelated methods those that could be chosen count."""
+    if loss.of_rows is None:
+        return float(len(found))
+    losses = [row_means(one.rows, loss.of_rows(one.all)) for one in found]
+    common = reduce(np.intersect1d, [rows for rows, _ in losses])
+    return n_independent(np.column_stack([v[np.isin(rows, common)] for rows, v in losses]))
+
+
+def _interval(
+    result: "ComparisonResult", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+) -> tuple[float, float]:
+    table, of_rows = result.plan.table, result.loss.of_rows
+    if of_rows is None:
+        return _interval_of_scores(result, own, loss, tails)
+    found = own.all
+    rows, losses = row_means(own.rows, of_rows(found))
+    groups = None if table.groups is None else table.groups[table.known.labeled][rows]
+    share = _training_share(own, table.n_labeled)
+    if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
+        share *= effective_size(weight[rows]) / len(rows)
+    if result.loss.scoring in OF_CLASSES:
+        wrong = row_means(own.rows, found.predicted != found.truth)[1]
+        plain = result.loss.scoring == "accuracy"
+        strata = np.zeros(len(rows), dtype=np.intp) if plain else table.labels.codes[rows]
+        return rate_interval(loss, n_counted(wrong, strata, groups, share), tails)
+    n_rows = share * len(rows) / design_effect(losses - losses.mean(), groups)
+    n_units = len(rows) if groups is None else len(np.unique(groups))
+    low, high = mean_interval(loss, losses, n_rows, tails, n_units, largest_cost(result.loss))
+    return max(low, 0.0), high
+
+
+def _training_share(own: "HeldOutPredictions", n_labeled: int) -> float:
+    return float(np.mean([len(fold.train) for fold in own.folds]) / n_labeled)
+
+
+def _interval_of_scores(
+    result: "ComparisonResult", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of a loss that is not a mean over rows, from its values in splits."""
+    mean = result.plan.judge(own.folds, result.equivalence).difference(own.all, None, result.loss)
+    low, high = around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
+    objective = result.loss.objective
+    if objective is None or objective.name not in OF_POSITIVE:
+        return low, high
+    # A share of the rows of a class, or less what its precision lacks.
+    return max(low, -1.0), max(loss, min(high, objective.precision or 0.0))
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """What a model does with one class, on held-out rows.
+
+    Attributes
+    ----------
+    name : str
+        The class.
+    n_labeled : int
+        Number of its labelled rows, without chosen ones.
+    recall : float or None
+        Share of its rows that are predicted as such; None if none was held out.
+    precision : float or None
+        Share of the rows predicted as such that belong to it; None if none is.
+    n_unlabeled : int or None
+        Number of unlabelled rows that the model, fitted to all rows, assigns to it; None if it was
+        not fitted.
+    """
+
+    name: str
+    n_labeled: int
+    recall: float | None
+    precision: float | None
+    n_unlabeled: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelCard(LossCard):
+    """What is known of the recommended model, a classifier.
+
+    Guessing is the most frequent class always, with the shares of the classes as scores.
+
+    Attributes
+    ----------
+    classes : tuple of ClassFigures
+        What it does with every class.
+    confusion : tuple of tuples of float
+        Held-out rows by class (rows) and predicted class (columns), mean over repeats.
+    roc_auc : float or None
+        Of two classes, the area under the ROC curve on held-out rows: how well the scores rank
+        them, whatever the threshold; None for more classes or without scores.
+    n_assigned : int
+        Number of unlabelled rows that were assigned to classes: all, a random sample, or none.
+    weighted : bool
+        Whether held-out rows count by their weights, those of a shift.
+    decides : bool
+        Whether it predicts by a decision rule that was chosen for what it is judged by.
+    """
+
+    classes: tuple[ClassFigures, ...]
+    confusion: tuple[tuple[float, ...], ...]
+    roc_auc: float | None = None
+    n_assigned: int = 0
+    weighted: bool = False
+    decides: bool = False
+
+    @property
+    def neglected(self) -> list[ClassFigures]:
+        """The classes of which the model finds no rows, or hardly any."""
+        return [one for one in self.classes if one.recall is not None and one.recall < LEAST_RECALL]
+
+    @property
+    def errors_in_words(self) -> str:
+        """Nothing: the classes say more than the size of errors."""
+        return ""
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """What must be known before the model is used."""
+        return [*_guessing_alert(self), *_neglected_alert(self)]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """What the model does with every class, as part of a report."""
+        return [_classes_table(self), _confusion_table(self)]
+
+    def with_predictions(self, codes: Index) -> Self:
+        """Return the card with the number of unlabelled rows that the model assigns to a class."""
+        counts = np.bincount(codes, minlength=len(self.classes)).tolist()
+        classes = tuple(
+            replace(one, n_unlabeled=count) for one, count in zip(self.classes, counts, strict=True)
+        )
+        return replace(self, classes=classes, n_assigned=len(codes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain JSON values."""
+        return super().to_dict() | {
+            "classes": [asdict(one) for one in self.classes],
+            "confusion": [list(row) for row in self.confusion],
+            "roc_auc": self.roc_auc,
+            "n_assigned": self.n_assigned,
+            "alerts": [alert.to_dict() for alert in self.alerts],
+        }
+
+
+def _guessing_alert(card: ModelCard) -> list[Alert]:
+    if not card.compared_with_guessing:
+        return []
+    text = f"The recommended model {card.compared_with_guessing}: {card.in_words}."
+    if not card.neglected:  # of these there is more to say
+        text += f" {_why_guessing(card)}"
+    return [Alert("guessing", text)]
+
+
+def _why_guessing(card: ModelCard) -> str:
+    """Return what to do about a model that hardly beats guessing."""
+    if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
+        return "Either the columns say little about the class, or more labels are needed."
+    ranks = f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f})"
+    if card.decides:
+        rarer = repr(card.classes[_rarer(card)].name)
+        return (
+            f"{ranks}: label more rows, above all of {rarer}, so that its decision rule becomes "
+            "more certain."
+        )
+    if card.measure != measure_of(RANKING) and _rarely_predicts_the_rarer(card):
+        return (
+            f"{ranks}: hardly any row is more likely than not to be of the rarer class, so "
+            f"{SAY_COSTS}, or compare by the scoring {RANKING}."
+        )
+    return f"{ranks}: more labels are needed to say whether it is better than guessing."
+
+
+def _rarer(card: ModelCard) -> int:
+    """Return the class with the fewest held-out rows."""
+    return int(np.argmin(np.sum(card.confusion, axis=1)))
+
+
+def _rarely_predicts_the_rarer(card: ModelCard) -> bool:
+    """Return whether the rarer class is predicted for far fewer rows than belong to it."""
+    counts, rarer = np.array(card.confusion), _rarer(card)
+    return bool(counts[:, rarer].sum() < SELDOM * counts[rarer].sum())
+
+
+def _neglected_alert(card: ModelCard) -> list[Alert]:
+    if not card.neglected:
+        return []
+    column = {one.name: sum(row[k] for row in card.confusion) for k, one in enumerate(card.classes)}
+    never = [one for one in card.neglected if column[one.name] == 0]
+    rest = [one for one in card.neglected if column[one.name] > 0]
+    found = [f"never predicts {_with_counts(never)}"] if never else []
+    if rest:
+        found.append(
+            f"finds less than {LEAST_RECALL:.0%} of the rows of class {_with_counts(rest)}"
+        )
+    text = f"The recommended model {' and '.join(found)}. {_advice(card)}"
+    return [Alert("neglected class", text)]
+
+
+def _with_counts(classes: Sequence[ClassFigures]) -> str:
+    return listed([f"{one.name!r} ({one.n_labeled} labelled)" for one in classes])
+
+
+def _advice(card: ModelCard) -> str:
+    """Return what to do about classes that are not found."""
+    if card.decides:
+        return (
+            "That is best for what it is judged by, as far as these labels show: if rows of it are "
+            "to be found, raise the cost of missing them, or label more."
+        )
+    one = len(card.neglected) == 1
+    which, matter = ("that class", "matters") if one else ("those classes", "matter")
+    scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
+    scoring = f"compare by another scoring, such as {' or '.join(scorings)}"
+    advice = f"{scoring}, or label more rows of {which}"
+    if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
+        return f"If {which} {matter}, {advice}."
+    return (
+        "Its scores still tell the classes apart (area under the ROC curve "
+        f"{card.roc_auc:.2f}): if {which} {matter}, {SAY_COSTS}, {advice}."
+    )
+
+
+def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
+    """Return what is known of a method from the predictions of a comparison.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+        The comparison.
+    name : str
+        The method.
+
+    Returns
+    -------
+    ModelCard or None
+        Without the number of unlabelled rows of every class. None if its predictions are not known.
+    """
+    found = found_of(result, name)
+    if found is None:
+        return None
+    (own, figures), table = found, result.plan.table
+    labels = table.labels_drawn
+    confusion = _confusion(own, len(labels.classes), table.labeled_weight)
+    weight = table.weight_of(labels.labeled)
+    return ModelCard(
+        **figures,
+        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss, weight),
+        classes=_figures(confusion, labels),
+        confusion=tuple(map(tuple, confusion.tolist())),
+        roc_auc=_roc_auc(own),
+        weighted=weight is not None,
+        decides=result.loss.objective is not None and result.loss.objective.has_rule,
+    )
+
+
+def guessing_loss(
+    codes: Index, n_classes: int, loss: Loss, weight: Floats | None = None
+) -> float | None:
+    """Return the loss of the most frequent class for every row, or None if it is undefined.
+
+    Its scores are the shares of the classes, by the weights of the rows. If errors have costs, it
+    is the cheapest class.
+    """
+    totals = np.bincount(codes, weight, n_classes)
+    shares = totals / totals.sum()
+    guess = shares.argmax()
+    if loss.objective is not None and loss.objective.cost is not None:
+        guess = (shares @ np.array(loss.objective.cost)).argmin()
+    predicted = np.full(len(codes), guess)
+    guessed = Predictions(codes, predicted, np.tile(shares, (len(codes), 1)))
+    return _loss_of_guess(guessed, loss, weight)
+
+
+def _confusion(own: "HeldOutPredictions", n_classes: int, weight: Floats | None) -> Floats:
+    """Return held-out rows by class and predicted class; each row counts once, or its weight."""
+    found, rows = own.all, own.rows
+    counts = np.zeros((n_classes, n_classes))
+    each = 1.0 if weight is None else weight[rows]
+    np.add.at(counts, (found.truth, found.predicted), each / np.bincount(rows)[rows])
+    return counts
+
+
+def _figures(confusion: Floats, labels: KnownLabels) -> tuple[ClassFigures, ...]:
+    right, of_class, of_predicted = confusion.diagonal(), confusion.sum(1), confusion.sum(0)
+    counts = np.bincount(labels.codes, minlength=len(labels.classes))
+    return tuple(
+        ClassFigures(
+            str(name),
+            int(counts[k]),
+            float(right[k] / of_class[k]) if of_class[k] else None,
+            float(right[k] / of_predicted[k]) if of_predicted[k] else None,
+        )
+        for k, name in enumerate(labels.classes.tolist())
+    )
+
+
+def _roc_auc(own: "HeldOutPredictions") -> float | None:
+    found = own.all
+    if found.scores is None or found.scores.shape[1] != 2:
+        return None
+    truth, scores = (row_means(own.rows, values)[1] for values in (found.truth, found.scores[:, 1]))
+    return float(roc_auc_score(truth, scores)) if len(np.unique(truth)) == 2 else None
+
+
+def _classes_table(card: ModelCard) -> Table:
+    header = ["Class", "Labelled rows", "Recall", "Precision"]
+    caption = (
+        "What the model does with every class, on held-out rows. Recall: share of the rows of the "
+        "class that it finds. Precision: share of the rows predicted as the class that belong to "
+        "it; none, if it never predicts the class."
+    )
+    rows = [
+        [
+            Cell(one.name),
+            Cell.of(one.n_labeled),
+            Cell.of(one.recall, ".0%"),
+            Cell.of(one.precision, ".0%"),
+        ]
+        for one in card.classes
+    ]
+    if card.n_assigned:
+        header.append("Unlabelled rows")
+        caption += (
+            " Unlabelled rows: how many the model, fitted to all rows, assigns to the class, of "
+            f"{counted(card.n_assigned, 'row')}."
+        )
+        for row, one in zip(rows, card.classes, strict=True):
+            row.append(Cell.of(one.n_unlabeled or 0))
+    return Table.of(caption, header, rows)
+
+
+def _confusion_table(card: ModelCard) -> Table:
+    names = [one.name for one in card.classes]
+    rows = [
+        (Cell(name), *(Cell(_mean_count(count), bold=j == k) for j, count in enumerate(counts)))
+        for k, (name, counts) in enumerate(zip(names, card.confusion, strict=True))
+    ]
+    caption = (
+        "Confusion matrix: held-out rows by true class (one row each) and predicted class "
+        f"(columns), mean over the repeats{', weighted' if card.weighted else ''}. Bold: right."
+    )
+    return Table.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
+
+
+def _mean_count(count: float) -> str:
+    """Return a mean number of rows, with one decimal if it is not whole."""
+    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
+
+
+@dataclass(frozen=True)
+class NamedRow:
+    """A row of the table.
+
+    Attributes
+    ----------
+    row : int
+        Its position among all rows, from 0.
+    id : str or None
+        What identifies it, if the table has a column for that.
+    """
+
+    row: int
+    id: str | None
+
+    @property
+    def shown(self) -> str:
+        """Its id, or its number from 1."""
+        return str(self.row + 1) if self.id is None else self.id
+
+
+def id_of(ids: AnyArray | None, row: int) -> str | None:
+    """Return what identifies a row, if that is known."""
+    return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
+
+
+def _how_named(rows: Sequence[NamedRow]) -> str:
+    """Return how the rows of a table are named, in a sentence."""
+    by_id = any(one.id is not None for one in rows)
+    return "Row: its id." if by_id else "Row: its number, from 1."
+
+
+@dataclass(frozen=True)
+class Residual(NamedRow):
+    """A labelled row, and what the model predicted for it when it was held out.
+
+    Attributes
+    ----------
+    row, id
+        As of a ``NamedRow``.
+    truth, predicted : float
+        Its number, and the mean prediction over repeats.
+    """
+
+    truth: float
+    predicted: float
+
+
+@dataclass(frozen=True)
+class NumberCard(LossCard):
+    """What is known of the recommended model, a regressor.
+
+    Guessing is the mean of the known numbers for every row.
+
+    Attributes
+    ----------
+    r2 : float
+        Share of the variance of held-out rows that is explained; below 0 it is worse than guessing.
+    typical_error, large_error : float
+        The absolute errors that half, and nine tenths, of the held-out rows do not exceed.
+    residuals : tuple of Residual
+        Held-out rows, the largest errors first; at most a thousand, the others at random.
+    known_range : (float, float)
+        The smallest and the largest known number.
+    unit : str
+        Shown after a number, with a space before it; empty if it is not known.
+    digits : int
+        Digits after the decimal point of a number.
+    n_outside : int or None
+        Number of unlabelled rows for which the model, fitted to all rows, predicts a number outside
+        of that range; None if it was not fitted.
+    n_unlabeled : int
+        Number of unlabelled rows for which it predicted.
+    """
+
+    r2: float
+    typical_error: float
+    large_error: float
+    residuals: tuple[Residual, ...]
+    known_range: tuple[float, float]
+    unit: str = ""
+    digits: int = 3
+    n_outside: int | None = None
+    n_unlabeled: int = 0
+
+    @property
+    def largest(self) -> tuple[Residual, ...]:
+        """The rows with the largest errors."""
+        return self.residuals[:MOST_RESIDUALS]
+
+    @property
+    def classes(self) -> tuple[ClassFigures, ...]:
+        """Nothing: there are no classes."""
+        return ()
+
+    @property
+    def errors_in_words(self) -> str:
+        """How large the errors of the model are, in one or two sentences."""
+        text = (
+            f"It explains {max(self.r2, 0.0):.0%} of the variance. Half of the held-out rows are "
+            f"off by at most {self.show(self.typical_error)}{self.unit}, nine in ten by at most "
+            f"{self.show(self.large_error)}."
+        )
+        if self.n_outside:
+            low, high = map(self.show, self.known_range)
+            text += (
+                f" For {self.n_outside:,} of {counted(self.n_unlabeled, 'unlabelled row')} it "
+                f"predicts a number outside the range of the known ones, {low} to {high}."
+            )
+        return text
+
+    def show(self, number: float) -> str:
+        """Return a number with its digits."""
+        return f"{number:,.{self.digits}f}"
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """What must be known before the model is used."""
+        found = _outlier_alert(self)
+        if not self.compared_with_guessing:
+            return found
+        text = (
+            f"The recommended model {self.compared_with_guessing} (the mean of the labels): "
+            f"{self.in_words}. Either the columns say little about the number, or more labels are "
+            "needed."
+        )
+        return [Alert("guessing", text), *found]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The errors, predicted numbers against true ones, and the largest errors."""
+        return [Text(self.errors_in_words), _picture(self)]
+
+    def with_predictions(self, numbers: Floats) -> Self:
+        """Return the card with what the model predicts for the unlabelled rows."""
+        low, high = self.known_range
+        outside = int(np.count_nonzero((numbers < low) | (numbers > high)))
+        return replace(self, n_outside=outside, n_unlabeled=len(numbers))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain JSON values."""
+        return super().to_dict() | {
+            "r2": self.r2,
+            "typical_error": self.typical_error,
+            "large_error": self.large_error,
+            "residuals": [asdict(one) for one in self.residuals],
+            "known_range": list(self.known_range),
+            "n_outside": self.n_outside,
+            "n_unlabeled": self.n_unlabeled,
+            "alerts": [alert.to_dict() for alert in self.alerts],
+        }
+
+
+def _outlier_alert(card: NumberCard) -> list[Alert]:
+    """Return an alert if a few rows make up most of the squared error."""
+    squares = np.array([(one.predicted - one.truth) ** 2 for one in card.residuals])
+    few = int(FEW_ROWS * len(squares))
+    if few < 1 or squares[:few].sum() <= MOST_OF_THE_ERROR * squares.sum():
+        return []
+    shares = np.cumsum(squares) / squares.sum()
+    n_rows = int(np.searchsorted(shares, MOST_OF_THE_ERROR)) + 1
+    make = "makes" if n_rows == 1 else "make"
+    which = "it is" if n_rows == 1 else "they are"
+    return [
+        Alert(
+            "outliers",
+            f"{counted(n_rows, 'labelled row')} of {len(squares)} {make} up "
+            f"{shares[n_rows - 1]:.0%} of the squared error: check whether {which} right (the "
+            "report lists the largest errors), or compare by the scoring neg_mean_absolute_error.",
+        )
+    ]
+
+
+def number_card_of(
+    result: "ComparisonResult", name: str, unit: str, digits: int
+) -> NumberCard | None:
+    """Return what is known of a method from the predictions of a comparison of numbers.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+        The comparison.
+    name : str
+        The method.
+    unit : str
+        Of the numbers; may be empty.
+    digits : int
+        Digits after the decimal point of a number.
+
+    Returns
+    -------
+    NumberCard or None
+        Without what it predicts for unlabelled rows. None if its predictions are not known.
+    """
+    found = found_of(result, name)
+    if found is None:
+        return None
+    (own, figures), table = found, result.plan.table
+    target = table.target
+    rows, predicted = row_means(own.rows, own.all.predicted)
+    truth = target.truth[rows]
+    errors, drawn = np.abs(predicted - truth), table.drawn_target.truth
+    typical, large = np.quantile(errors, [0.5, 0.9]).tolist()
+    variance = float(np.mean((truth - truth.mean()) ** 2))
+    weight = table.weight_of(table.drawn.labeled)
+    mean = Predictions(drawn, np.full(len(drawn), np.average(drawn, weights=weight)), None)
+    return NumberCard(
+        **figures,
+        guessing=_loss_of_guess(mean, result.loss, weight),
+        r2=1 - float(np.mean(errors**2)) / variance if variance else 0.0,
+        typical_error=typical,
+        large_error=large,
+        residuals=_residuals(target.known.labeled[rows], truth, predicted, result.row_ids),
+        known_range=(float(drawn.min()), float(drawn.max())),
+        unit=f" {unit}" if unit else "",
+        digits=digits,
+    )
+
+
+def _residuals(
+    rows: Index, truth: Floats, predicted: Floats, ids: AnyArray | None
+) -> tuple[Residual, ...]:
+    """Return rows by the size of their error; of very many, the largest and some at random."""
+    order = np.argsort(-np.abs(predicted - truth), kind="stable")
+    if len(order) > MOST_POINTS:
+        rest = np.random.default_rng(0).permutation(np.arange(MOST_RESIDUALS, len(order)))
+        kept = np.append(np.arange(MOST_RESIDUALS), np.sort(rest[: MOST_POINTS - MOST_RESIDUALS]))
+        order = order[kept]
+    return tuple(
+        Residual(int(rows[i]), id_of(ids, rows[i]), float(truth[i]), float(predicted[i]))
+        for i in order
+    )
+
+
+def _picture(card: NumberCard) -> Chart:
+    unit = f" ({card.unit.strip()})" if card.unit else ""
+    points = [(one.truth, one.predicted) for one in card.residuals]
+    largest = card.largest[0]
+    drawing = scatter_chart(
+        points,
+        (f"True number{unit}", f"Predicted number{unit}"),
+        f"Predicted against true numbers of {len(points)} held-out rows; R² {card.r2:.2f}. The "
+        f"largest error is {abs(largest.predicted - largest.truth):.{card.digits}f}.",
+    )
+    caption = (
+        f"Predicted against true numbers of {counted(len(points), 'held-out row')}{unit}, each "
+        "predicted by models that have not seen it, mean over the repeats. On the line both are "
+        "equal: points below it are predicted too low, points above it too high."
+    )
+    return Chart(drawing, caption, _largest_errors(card))
+
+
+def _largest_errors(card: NumberCard) -> Table:
+    caption = (
+        f"The {len(card.largest)} largest errors of {len(card.residuals)} held-out rows. "
+        f"{_how_named(card.largest)} Error: predicted minus true."
+    )
+    rows = [
+        (one.shown, *_two_and_change(one.truth, one.predicted, card.digits)) for one in card.largest
+    ]
+    return Table.of(caption, ("Row", "True", "Predicted", "Error"), rows)
+
+
+def _two_and_change(first: float, second: float, digits: int) -> list[Cell]:
+    """Return two numbers, and the second minus the first, as cells."""
+    form = f",.{digits}f"
+    return [Cell.of(first, form), Cell.of(second, form), Cell.of(second - first, f"+{form}")]
+
+
+@dataclass(frozen=True)
+class ChangedRow(NamedRow):
+    """An unlabelled row, and what a method and the baseline predict for it.
+
+    Attributes
+    ----------
+    row, id
+        As of a ``NamedRow``.
+    baseline, method : str or float
+        The class, or the number, by either.
+    """
+
+    baseline: Any
+    method: Any
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Which unlabelled rows a method and the baseline assign to different classes.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    n_compared : int
+        Number of unlabelled rows for which both predicted a class: all, or a random sample.
+    n_changed : int
+        Number of those with different classes.
+    counts : list of (str, str, int)
+        Class by the baseline, class by the method, number of rows; most frequent first.
+    rows : list of ChangedRow
+        The first thousand of them.
+    """
+
+    method: str
+    n_compared: int
+    n_changed: int
+    counts: list[tuple[str, str, int]]
+    rows: list[ChangedRow]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the changes as plain JSON values."""
+        return asdict(self) | {"counts": [list(count) for count in self.counts]}
+
+    @property
+    def blocks(self) -> tuple[list[Block], list[Block]]:
+        """The rows that change, as parts of a report: by pair of classes, and one by one."""
+        method = with_article(self.method)
+        text = (
+            f"Fitted to all rows, {method} and the baseline predict different classes for "
+            f"{self.n_changed:,} of {counted(self.n_compared, 'unlabelled row')}."
+        )
+        if not self.n_changed:
+            return [Text(text)], []
+        header = ("By the baseline", f"By {method}")
+        pairs = [(old, new, Cell.of(count)) for old, new, count in self.counts]
+        by_class = Table.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
+        cells = [(row.shown, row.baseline, row.method) for row in self.rows[:MAX_ROWS]]
+        first = f"The first {len(cells)} of these rows. {_how_named(self.rows)}"
+        rows = Table.of(first, ("Row", *header), cells)
+        return [Text(text), by_class], [Folded("Which rows", rows)]
+
+
+@dataclass(frozen=True)
+class NumberChanges:
+    """How far a method and the baseline predict different numbers for the unlabelled rows.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    n_compared : int
+        Number of unlabelled rows.
+    typical_change : float
+        The root mean square of the difference.
+    rows : list of ChangedRow
+        The thousand rows that differ most, the largest difference first.
+    digits : int
+        Digits after the decimal point of a number.
+    """
+
+    method: str
+    n_compared: int
+    typical_change: float
+    rows: list[ChangedRow]
+    digits: int = 3
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the changes as plain JSON values."""
+        return asdict(self)
+
+    @property
+    def blocks(self) -> tuple[list[Block], list[Block]]:
+        """How far the predictions change, and the rows that change most, as parts of a report."""
+        method = with_article(self.method)
+        text = (
+            f"Fitted to all rows, {method} and the baseline differ by "
+            f"{self.typical_change:,.{self.digits}f} (root mean square) in their predictions for "
+            f"{counted(self.n_compared, 'unlabelled row')}."
+        )
+        cells = [
+            (row.shown, *_two_and_change(row.baseline, row.method, self.digits))
+            for row in self.rows[:MAX_ROWS]
+        ]
+        if not cells:
+            return [Text(text)], []
+        header = ("Row", "By the baseline", f"By {method}", "Change")
+        caption = f"The {len(cells)} rows that differ most. {_how_named(self.rows)}"
+        return [Text(text)], [Folded("Which rows", Table.of(caption, header, cells))]
+
+
+def changes_of(
+    method: str,
+    own: AnyArray,
+    baseline: AnyArray,
+    rows: AnyArray,
+    classes: Sequence[Any],
+    ids: Any = None,
+) -> Changes:
+    """Return the changes between the predicted codes of some rows."""
+    names = [str(name) for name in classes]
+    changed = np.flatnonzero(own != baseline)
+    pairs = Counter((names[baseline[i]], names[own[i]]) for i in changed)
+    listed = [
+        ChangedRow(int(rows[i]), id_of(ids, rows[i]), names[baseline[i]], names[own[i]])
+        for i in changed[:MAX_LISTED]
+    ]
+    counts = [(old, new, count) for (old, new), count in pairs.most_common()]
+    return Changes(method, len(rows), len(changed), counts, listed)
+
+
+def number_changes_of(
+    method: str, own: Floats, baseline: Floats, rows: Index, digits: int, ids: Any = None
+) -> NumberChanges:
+    """Return the changes between the predicted numbers of some rows."""
+    changes = own - baseline
+    order: Sequence[int] = np.argsort(-np.abs(changes), kind="stable")[:MAX_LISTED].tolist()
+    listed = [
+        ChangedRow(int(rows[i]), id_of(ids, rows[i]), float(baseline[i]), float(own[i]))
+        for i in order
+    ]
+    typical = float(np.sqrt(np.mean(changes**2)))
+    return NumberChanges(method, len(rows), typical, listed, digits)
