@@ -250,6 +250,50 @@ def test_bad_numbers_and_no_unlabelled_rows(model):
     assert "the choice between them" not in str(supervised.verdict_)
 
 
+@pytest.fixture
+def compares_samples(monkeypatch):
+    """Let a fit compare stacks on 200 rows."""
+    monkeypatch.setattr(settlement, "MOST_COMPARED", 100)
+    monkeypatch.setattr("primum.safe.base.MOST_COMPARED", 100)
+    monkeypatch.setattr(settlement, "MOST_PREDICTED", 200)
+
+
+def named_rows():
+    """Return rows with an index of their own, half of them in X, and a weight of X."""
+    frame = pd.DataFrame(X, columns=["u", "v"], index=[f"row {i}" for i in range(500)])
+    weight = np.ones(250)
+    weight[100:110] = 0.0
+    return (frame[:250], Y[:250], frame[250:]), weight
+
+
+def test_a_sample_of_many_rows_is_compared_in_fit_and_all_when_they_are_asked_for(fitted, request):
+    arguments, weight = named_rows()
+    named = quick().fit(*arguments, sample_weight=weight)
+    expected = [model.rows_to_label(n=99) for model in (fitted, named)]
+    request.getfixturevalue("compares_samples")
+    found = quick().fit(X, Y), quick().fit(*arguments, sample_weight=weight)
+    for model, few, table, n_rows in zip(found, (fitted, named), expected, (470, 460), strict=True):
+        assert model.weights_ == few.weights_
+        assert model.settlement_ is None
+        assert model.verdict_.baseline.disagreement.n_compared == 200
+        note = (
+            f"on a random sample of 200 of the {n_rows} unlabelled rows; rows_to_label() compares"
+        )
+        assert note in str(model.verdict_)
+        assert "_to_label" not in model.__getstate__()
+        pd.testing.assert_frame_equal(model.rows_to_label(n=99), table)
+        assert model.settlement_.questions == few.settlement_.questions
+
+
+def test_labels_settle_many_rows_without_asking_for_them_again(fitted, compares_samples):
+    labels = {"r1": 0, "r2": 1, "r3": 0}
+    found = quick().fit(X, Y).settle(labels, verbose=False)
+    assert found.n_labels == 3
+    assert found.questions[0].pair.n_different == fitted.settlement_.questions[0].pair.n_different
+    with pytest.raises(ValueError, match="but not which is better by roc_auc: fit with scoring"):
+        quick(scoring="roc_auc").fit(X, Y).rows_to_label()
+
+
 def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
     few = quick().fit(X, Y)
     monkeypatch.setattr(settlement, "MOST_COMPARED", 100)

@@ -115,7 +115,7 @@ def find_disagreements(
     ----------
     models : sequence of classifiers
         Fitted classifiers or pipelines, of the same classes and features.
-    X : array-like, sparse matrix, DataFrame, path or Dask collection
+    X : array-like, sparse matrix, DataFrame, path, Dask collection or Rows
         Unlabelled rows. A Parquet file or folder, or a Dask array or DataFrame, is read once, block
         by block.
     pairs : sequence of (int, int)
@@ -143,7 +143,8 @@ def find_disagreements(
     >>> found.n_rows, found.n_different, sorted(found.positions.tolist())
     (6, (2,), [2, 3])
     """
-    outside, predict = open_outside(models[0], X), predict or _predicted_by(models)
+    outside = X if isinstance(X, Rows) else open_outside(models[0], X)
+    predict = predict or _predicted_by(models)
     with one_blas_thread():
         if outside is None:
             X = _sliceable(X)

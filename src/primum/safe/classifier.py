@@ -22,11 +22,13 @@ from primum.safe.candidates.entrants import OF_CLASSES, Entrants, Roster
 from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
+    RowsOfFit,
     ToLabel,
     codes_in_fit,
-    compared_note,
+    compared_notes,
+    compares_later,
     disagreements_in_fit,
-    look_for,
+    known_rows,
     rows_to_label,
     to_label_in_fit,
 )
@@ -137,7 +139,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     settlement_ : Settlement or None
         The rows of ``rows_to_label`` in their order, how many of them to label
         (``settlement_.request``) and what their labels have settled. It is not part of a model
-        file.
+        file. With more than 20,000 unlabelled rows, ``rows_to_label`` finds it.
     order_seed_ : int
         Seed of the order in which ``rows_to_label`` lists rows.
     notes_ : list of str
@@ -251,10 +253,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             The fitted estimator.
         """
         with fitting(self):
-            self._to_label = None
+            self._to_label: ToLabel | RowsOfFit | None = None
             arguments = X, y, X_unlabeled, sample_weight, groups, chosen
             given, found = self._fit_stack(*arguments)
-            self._to_label = found and to_label_in_fit(self, found, given, X, X_unlabeled)
+            if found is not None:
+                self._to_label = to_label_in_fit(self, found, given, X, X_unlabeled)
+            elif compares_later(self, given):
+                self._to_label = RowsOfFit(*arguments[:4])
         return self
 
     @property
@@ -287,8 +292,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)
-        if scored.rows.sampled is not None:
-            scored.notes.append(compared_note(len(codes), scored.rows.n_unlabeled))
+        scored.notes.extend(compared_notes(self, scored.rows, len(codes)))
         found = disagreements_in_fit(self, scored.rows, codes)
         return judge_stacks(self, scored, entrants, held_out, codes, found), found
 
@@ -396,21 +400,21 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             all ``pairs``.
         """
         check_is_fitted(self, "models_")
-        asked = self._asked or look_for(self, None)
-        self._to_label = asked.with_labels(labels, correct=correct)
-        settlement = self._to_label.settlement
+        asked = known_rows(self, self._asked)
+        self._to_label = found = asked.with_labels(labels, correct=correct)
+        settlement = found.settlement
         if verbose:
             print(settlement)
         return settlement
 
     @property
     def settlement_(self) -> Settlement | None:
-        """What labels can settle, and have settled; None if no unlabelled rows are known."""
-        return None if self._asked is None else self._asked.settlement
+        """What labels can settle, and have settled; None if no rows to label are known yet."""
+        return self._asked.settlement if isinstance(self._asked, ToLabel) else None
 
     @property
-    def _asked(self) -> ToLabel | None:
-        """The rows to label, if they are known: a model that was loaded has none."""
+    def _asked(self) -> ToLabel | RowsOfFit | None:
+        """The rows to label, or those to find them in: a model that was loaded has none."""
         return getattr(self, "_to_label", None)
 
     def __getstate__(self) -> dict[str, Any]:

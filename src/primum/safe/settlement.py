@@ -27,9 +27,9 @@ from primum.judging.losses import name_of
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.words import Verdict
-from primum.reading.data import FitArguments, as_table, given_rows
+from primum.reading.data import FitArguments, as_table, given_rows, read_arguments
 from primum.reading.labels import KnownLabels
-from primum.rows import is_outside
+from primum.rows import ArrayRows, chain, is_outside
 from primum.safe.stack import codes_of_scores, stack_codes
 
 if TYPE_CHECKING:
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
 STACKS = ("the model", "the baseline", "the supervised stack")
 PAIRS = ((1, 0), (2, 0))
-# With a time budget, stacks are compared on a sample of this many of the unlabelled rows.
+# With a time budget, stacks are compared on a sample of this many of the unlabelled rows ...
 MOST_COMPARED = 5000
+# ... and without one on this many: predicting a million takes longer than the rest of a fit.
+MOST_PREDICTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -123,21 +125,24 @@ def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
 
 
 def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Floats]) -> Index:
-    """Return what the stacks predict for the unlabelled rows: all of them, if time allows.
+    """Return what the stacks predict for the unlabelled rows, or for a random sample of many.
 
     ``probe`` are the scores of all models for at most ``MOST_COMPARED`` of them.
     """
     if rows.unlabeled.shape[0] <= MOST_COMPARED or safe.time_budget is not None:
         return codes_of_scores(stacks_of(safe), probe)
-    return stack_codes(stacks_of(safe), rows.unlabeled)
+    return stack_codes(stacks_of(safe), rows.with_at_most(MOST_PREDICTED).unlabeled)
 
 
-def compared_note(n_compared: int, n_rows: int) -> str:
-    """Return a sentence on stacks that are compared on a sample of rows outside memory."""
-    return (
-        f"The model is compared with others on a random sample of {n_compared} of the {n_rows} "
-        "unlabelled rows; rows_to_label(X) compares them on all rows of X."
-    )
+def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) -> list[str]:
+    """Return a note if stacks are compared on a sample, but not for lack of time."""
+    if n_compared == rows.n_unlabeled or (rows.sampled is None and safe.time_budget is not None):
+        return []
+    compare = "rows_to_label()" if rows.sampled is None else "rows_to_label(X)"
+    return [
+        f"The model is compared with others on a random sample of {n_compared} of the "
+        f"{rows.n_unlabeled} unlabelled rows; {compare} compares them on all."
+    ]
 
 
 def disagreements_in_fit(
@@ -216,6 +221,32 @@ def to_label(
     return ToLabel(asked, rows, names[places], codes, known or {})
 
 
+@dataclass(frozen=True)
+class RowsOfFit:
+    """The arguments of a fit, whose rows are compared when somebody asks for rows to label.
+
+    They are those of the caller, not copies.
+    """
+
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
+    X_unlabeled: Any = field(repr=False)
+    sample_weight: Any = field(repr=False)
+
+    def to_label(self, safe: "SafeClassifier") -> ToLabel:
+        """Return the rows to label."""
+        given = read_arguments(safe, self.X, self.y, self.X_unlabeled, self.sample_weight)
+        known = ArrayRows(given.X, given.labels.unlabeled[given.unknown])
+        found = _find(safe, chain([known, given.more]))
+        return to_label_in_fit(safe, found, given, self.X, self.X_unlabeled)
+
+
+def compares_later(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> bool:
+    """Return whether a fit that did not compare stacks on all of its rows can do so later."""
+    in_memory = given.more.in_memory and len(given.unknown) + given.more.n_rows > 0
+    return in_memory and safe.time_budget is None and safe.judged_by == "accuracy"
+
+
 def to_label_in_fit(
     safe: "SafeClassifier",
     found: Disagreements,
@@ -238,14 +269,27 @@ def to_label_in_fit(
 
 
 def rows_to_label(
-    safe: "SafeClassifier", asked: ToLabel | None, X: Any, n: int | None, show_predictions: bool
+    safe: "SafeClassifier",
+    asked: "ToLabel | RowsOfFit | None",
+    X: Any,
+    n: int | None,
+    show_predictions: bool,
 ) -> tuple[ToLabel, Any]:
     """Return the rows to label, of X if it is given, and a table of the next ones."""
     if isinstance(X, Integral):
         raise TypeError(f"X must be rows, got {X}: pass the number of rows to label as n={X}.")
-    if asked is None or X is not None:
-        asked = look_for(safe, X).with_labels_of(asked)
+    if X is None:
+        asked = known_rows(safe, asked)
+    else:
+        asked = look_for(safe, X).with_labels_of(asked if isinstance(asked, ToLabel) else None)
     return asked, asked.table(n, safe.classes_ if show_predictions else None)
+
+
+def known_rows(safe: "SafeClassifier", asked: "ToLabel | RowsOfFit | None") -> ToLabel:
+    """Return the rows to label of the last call, or else among those of ``fit``."""
+    if isinstance(asked, ToLabel):
+        return asked
+    return look_for(safe, None) if asked is None else asked.to_label(safe)
 
 
 def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
@@ -262,16 +306,18 @@ def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
             "outside memory: pass them to rows_to_label(X)."
         )
     X = given_rows(X)
+    return to_label(safe, _find(safe, X), None if is_outside(X) else own_index([X]))
+
+
+def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
+    """Return the rows on which stacks differ, wherever they are."""
 
     def predict(rows: Any) -> Index:
         checked = validate_data(safe, rows, accept_sparse="csr", dtype=np.float64, reset=False)
         return stack_codes(stacks_of(safe), checked)
 
     with using_threads(effective_n_jobs(safe.n_jobs)):
-        found = find_disagreements(
-            stacks_of(safe), X, PAIRS, seed=safe.order_seed_, predict=predict
-        )
-    return to_label(safe, found, None if is_outside(X) else own_index([X]))
+        return find_disagreements(stacks_of(safe), X, PAIRS, seed=safe.order_seed_, predict=predict)
 
 
 def own_index(parts: list[Any]) -> AnyArray | None:
