@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.models.files import load_model
+from primum.models import load_model
 from primum.reading.known import drawn_confidence
 
 NOTE = "The column 'primum_chosen' marks labels that were chosen"

@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 
 import primum
 from primum.methods.registry import METHODS, commands
-from primum.models.files import load_model
+from primum.models import load_model
 
 NAMES = ["a", "b", "c"]
 BOUNDS = {"ICLSRegressor": {"bounds": (-50.0, 50.0)}, "ICLSRegressorCV": {"bounds": (-50.0, 50.0)}}

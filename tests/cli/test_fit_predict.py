@@ -9,7 +9,7 @@ import pytest
 
 from primum import ICLSClassifier, _progress
 from primum.cli.main import primum
-from primum.models.files import load_model, save_model
+from primum.models import load_model, save_model
 
 
 @pytest.fixture(name="call")

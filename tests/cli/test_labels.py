@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.models.files import load_model
+from primum.models import load_model
 
 
 @pytest.fixture(name="call")

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import primum
 from primum import ICLSClassifier, KernelLeastSquaresClassifier, SafeClassifier, TSVMClassifier
-from primum.models.files import FORMAT, StoredModel, load_model, save_model
+from primum.models import FORMAT, StoredModel, load_model, save_model
 from primum.models.trusted import CLASSIFIERS
 
 NAMES = ["a", "b", "c"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from primum import ICLSClassifier
-from primum.models.files import load_model
+from primum.models import load_model
 
 
 @pytest.fixture(name="call")

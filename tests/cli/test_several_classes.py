@@ -8,7 +8,7 @@ import skops.io
 from primum import LeastSquaresClassifier
 from primum.cli.fit import METHODS
 from primum.labellings import HyperplaneLabels
-from primum.models.files import FORMAT, StoredModel, load_model, save_model
+from primum.models import FORMAT, StoredModel, load_model, save_model
 
 
 @pytest.fixture(name="call")

@@ -6,7 +6,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from primum import ICLSClassifier, TSVMClassifier
-from primum.models.files import StoredModel, load_model, save_model
+from primum.models import StoredModel, load_model, save_model
 from primum.tables.problem import table_problem
 
 N_ROWS = 120

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from primum.experiments.datasets import CATALOGUE, Dataset, DatasetInfo
-from primum.experiments.datasets.catalogue import Origin
+from primum.experiments.datasets import CATALOGUE, Dataset, DatasetInfo, Origin
 
 ROOT = Path(__file__).resolve().parents[2]
 

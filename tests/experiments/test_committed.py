@@ -10,8 +10,7 @@ import pytest
 from primum.comparison.store import ResultsError, ResultStore, read_snapshot
 from primum.experiments import LEAST_SQUARES
 from primum.experiments.pages.experiment import design_sentence
-from primum.experiments.pages.figures import curves_figure, z_figure
-from primum.experiments.pages.tables import error_table
+from primum.experiments.pages.results import curves_figure, error_table, z_figure
 from primum.experiments.paper import PLANS, agreement, ordering_claims, published
 
 PAPER = [method.name for method in LEAST_SQUARES]

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from primum.experiments.datasets import DatasetNotFoundError, fetch, load
-from primum.experiments.datasets.catalogue import Origin
+from primum.experiments.datasets import DatasetNotFoundError, Origin, fetch, load
 
 
 def test_download_is_kept_and_found_again(amend, haberman, reference, tmp_path, same):

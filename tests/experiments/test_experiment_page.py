@@ -30,7 +30,7 @@ from primum.experiments import (
     summarize,
 )
 from primum.experiments.pages.experiment import results_table, write_report
-from primum.experiments.pages.figures import curves_figure
+from primum.experiments.pages.results import curves_figure
 
 
 class Broken(ClassifierMixin, BaseEstimator):

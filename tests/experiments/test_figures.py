@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from primum.experiments.pages.figures import curve_caption, curves_figure
+from primum.experiments.pages.results import curve_caption, curves_figure
 from primum.pages.pictures import STYLES, line_styles
 
 

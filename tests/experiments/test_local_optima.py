@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.experiments.pages.tables import minima_table
+from primum.experiments.pages.results import minima_table
 from primum.experiments.paper import (
     OTHER_SEARCH,
     SEARCH,

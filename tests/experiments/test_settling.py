@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from primum.comparison.store import read_snapshot
-from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets import CATALOGUE
 from primum.experiments.pages import settling as pages
 from primum.experiments.scenarios import SIMULATED, five_classes
 from primum.experiments.settling import (

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import primum
 from primum.cli.main import primum as command
-from primum.models.files import columns_of, load_model
+from primum.models import columns_of, load_model
 from primum.tables.preparation import ScaledTogether
 from primum.tables.problem import table_problem
 

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from skops.io import get_untrusted_types
 
 from generate import several_classes
-from primum.models.files import StoredModel, load_model, save_model
+from primum.models import StoredModel, load_model, save_model
 from primum.models.trusted import TRUSTED
 from primum.safe.candidates import trees
 from primum.safe.candidates import trees as forest

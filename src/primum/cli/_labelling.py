@@ -24,7 +24,7 @@ from primum.comparison.settle import why_not
 from primum.comparison.words import REFITTED, LabellingWords
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
-from primum.models.files import save
+from primum.models import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile, TableFormat

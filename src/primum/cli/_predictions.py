@@ -15,7 +15,7 @@ from primum._typing import AnyArray, Floats
 from primum.cli._options import PREDICTION, SCORE, warn
 from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.models.files import StoredModel, classifier_of
+from primum.models import StoredModel, classifier_of
 from primum.tables.cells import (
     USUAL_MISSING,
     objects_of,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, describe
+from primum.experiments.datasets import CATALOGUE, DatasetError, describe
 from primum.experiments.datasets.loading import available, data_directory, fetch
 
 data_home_option = click.option(

@@ -26,7 +26,7 @@ from primum.cli._options import out_option, refuse_inputs, warn
 from primum.comparison.arguments import with_preparation
 from primum.judging.named_labels import KEY_COLUMN
 from primum.labellings import Certificate
-from primum.models.files import classifier_of
+from primum.models import classifier_of
 from primum.reading.known import drawn_confidence, read_chosen
 from primum.reading.labels import read_labels
 from primum.rows import ParquetRows

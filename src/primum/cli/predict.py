@@ -14,7 +14,7 @@ from primum._typing import Floats
 from primum._words import wrapped
 from primum.cli import _options as options
 from primum.cli import _predictions as predictions
-from primum.models.files import StoredModel, load_model
+from primum.models import StoredModel, load_model
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet

@@ -15,7 +15,7 @@ from sklearn.exceptions import FitFailedWarning
 from primum.cli._options import in_options, jobs_option
 from primum.cli.datasets import data_home_option
 from primum.comparison.store import ResultsError
-from primum.experiments.datasets.catalogue import CATALOGUE, DatasetError, DatasetNotFoundError
+from primum.experiments.datasets import CATALOGUE, DatasetError, DatasetNotFoundError
 from primum.experiments.datasets.loading import Dataset, load
 from primum.experiments.methods import METHODS, Method, find_method
 from primum.experiments.pages import reproduction

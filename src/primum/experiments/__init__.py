@@ -12,8 +12,8 @@ _HOMES = {
     f"{__name__}.methods": (
         *("BASELINES", "LEAST_SQUARES", "METHODS", "SUPPORT_VECTORS", "Method", "find_method"),
     ),
-    f"{__name__}.pages.figures": ("curves_figure",),
-    f"{__name__}.pages.experiment": ("results_table", "write_report"),
+    f"{__name__}.pages.results": ("curves_figure", "results_table"),
+    f"{__name__}.pages.experiment": ("write_report",),
     f"{__name__}.runner": ("Experiment", "run_experiment"),
     f"{__name__}.splits": ("CrossValidation", "HoldOut", "LearningCurve"),
     f"{__name__}.summary": ("Harm", "failures", "fit_warnings", "harm", "summarize"),

@@ -25,7 +25,7 @@ import pandas as pd
 
 from primum._typing import Floats, Index
 from primum.experiments import methods as listed
-from primum.experiments.datasets.catalogue import CATALOGUE
+from primum.experiments.datasets import CATALOGUE
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign

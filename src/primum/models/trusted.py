@@ -19,7 +19,7 @@ from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
-from primum.models.files import classifier_of
+from primum.models import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale

@@ -41,7 +41,14 @@ from sklearn.datasets import load_breast_cancer
 
 from primum._files import replacing
 from primum._typing import AnyArray, Floats, Index
-from primum.experiments.datasets import catalogue
+from primum.experiments.datasets import (
+    CATALOGUE,
+    CorruptDatasetError,
+    DatasetInfo,
+    DatasetNotFoundError,
+    Origin,
+    describe,
+)
 
 Folder = str | os.PathLike[str]
 
@@ -91,7 +98,7 @@ class Dataset:
     X: Floats
     y: AnyArray
     feature_names: tuple[str, ...]
-    info: catalogue.DatasetInfo
+    info: DatasetInfo
     origin: str
 
     @property
@@ -124,7 +131,7 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
     >>> load("wdbc", download=False).X.shape
     (569, 30)
     """
-    info, home = catalogue.describe(name), data_directory(data_home)
+    info, home = describe(name), data_directory(data_home)
     path = home / info.filename
     if os.path.lexists(path):
         return _read_file(info, path)
@@ -166,8 +173,8 @@ def fetch(
     ...     fetch("wdbc", folder)["wdbc"].name
     'wdbc.csv.gz'
     """
-    wanted = [names] if isinstance(names, str) else catalogue.CATALOGUE if names is None else names
-    infos, home = [catalogue.describe(name) for name in wanted], data_directory(data_home)
+    wanted = [names] if isinstance(names, str) else CATALOGUE if names is None else names
+    infos, home = [describe(name) for name in wanted], data_directory(data_home)
     failures: list[str] = []
     for info in infos:
         path = home / info.filename
@@ -177,7 +184,7 @@ def fetch(
             else:
                 _, table = _find_elsewhere(info, home, go_online=True)
                 write_csv_gz(path, table, info.columns)
-        except catalogue.DatasetNotFoundError as error:  # continue with the others
+        except DatasetNotFoundError as error:  # continue with the others
             failures.append(str(error))
         except OSError as error:
             failures.append(
@@ -185,7 +192,7 @@ def fetch(
                 "writable folder as data_home or PRIMUM_DATA."
             )
     if failures:
-        raise catalogue.DatasetNotFoundError("\n".join(failures))
+        raise DatasetNotFoundError("\n".join(failures))
     return {info.name: home / info.filename for info in infos}
 
 
@@ -210,7 +217,7 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
     True
     """
     home, origins = data_directory(data_home), {}
-    for info in catalogue.CATALOGUE.values():
+    for info in CATALOGUE.values():
         path = home / info.filename
         try:
             if os.path.lexists(path):
@@ -218,9 +225,9 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
                 origins[info.name] = str(path)
             else:
                 origins[info.name] = _find_elsewhere(info, home, go_online=False)[0].origin
-        except catalogue.CorruptDatasetError as error:
+        except CorruptDatasetError as error:
             warnings.warn(str(error), stacklevel=2)
-        except catalogue.DatasetNotFoundError:
+        except DatasetNotFoundError:
             continue
     return origins
 
@@ -262,7 +269,7 @@ def _user_cache() -> Path:
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
-def _verified(info: catalogue.DatasetInfo, table: RawTable, origin: str) -> Dataset:
+def _verified(info: DatasetInfo, table: RawTable, origin: str) -> Dataset:
     """Encode a table; raise ValueError unless it is the data set of the catalogue."""
     if table.values.shape != (info.rows, len(info.columns)):
         raise ValueError(
@@ -279,18 +286,18 @@ def _verified(info: catalogue.DatasetInfo, table: RawTable, origin: str) -> Data
     return Dataset(info.name, X, np.array(info.classes)[codes], feature_names, info, origin)
 
 
-def _read_file(info: catalogue.DatasetInfo, path: Path) -> Dataset:
+def _read_file(info: DatasetInfo, path: Path) -> Dataset:
     try:
         return _verified(info, read_csv_gz(path, info.columns), str(path))
     except DAMAGE as error:
-        raise catalogue.CorruptDatasetError(
+        raise CorruptDatasetError(
             f"The file {path} is not the data set {info.name!r} ({error}), so it is not used: "
             f"remove it and call primum.experiments.datasets.fetch({info.name!r}), or "
             f"replace it with a copy whose sha256 is {info.sha256}."
         ) from error
 
 
-def _check_file(info: catalogue.DatasetInfo, path: Path) -> None:
+def _check_file(info: DatasetInfo, path: Path) -> None:
     """Raise CorruptDatasetError unless the file contains the data set."""
     try:
         if hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256:
@@ -300,9 +307,7 @@ def _check_file(info: catalogue.DatasetInfo, path: Path) -> None:
     _read_file(info, path)  # a file with other bytes is valid if its content is the same
 
 
-def _find_elsewhere(
-    info: catalogue.DatasetInfo, home: Path, go_online: bool
-) -> tuple[Dataset, RawTable]:
+def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
     """Return the data set from a package or the network; raise an error that lists what failed."""
     tried: list[str] = []
     packages = () if info.package is None else (info.package,)
@@ -314,10 +319,10 @@ def _find_elsewhere(
         except (*DAMAGE, http.client.HTTPException) as error:
             failed = "the copy in the {} is not valid" if origin.package else "{} failed"
             tried.append(f"{failed.format(origin.name)}: {error}")
-    raise catalogue.DatasetNotFoundError(_what_to_do(info, home, tried))
+    raise DatasetNotFoundError(_what_to_do(info, home, tried))
 
 
-def _what_to_do(info: catalogue.DatasetInfo, home: Path, tried: list[str]) -> str:
+def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
     """Return one sentence: what was tried, and the three ways to get the data set."""
     elsewhere = "pass the folder that contains it as data_home or PRIMUM_DATA"
     put = f"put {info.filename} into {home}"
@@ -330,7 +335,7 @@ def _what_to_do(info: catalogue.DatasetInfo, home: Path, tried: list[str]) -> st
     )
 
 
-def read_package(origin: catalogue.Origin) -> RawTable | None:
+def read_package(origin: Origin) -> RawTable | None:
     """Return the table in an installed package; None if the package or file does not exist."""
     if origin.package == "sklearn":
         bunch = load_breast_cancer()
@@ -345,7 +350,7 @@ def read_package(origin: catalogue.Origin) -> RawTable | None:
     return None
 
 
-def read_addresses(origin: catalogue.Origin) -> RawTable:
+def read_addresses(origin: Origin) -> RawTable:
     """Return the table at the addresses of an origin; raise OSError or ValueError on failure."""
     return parse_parts([_get(address) for address in origin.parts], origin)
 
@@ -363,7 +368,7 @@ def _get(address: str) -> bytes:
     return content
 
 
-def parse_parts(parts: Iterable[bytes], origin: catalogue.Origin) -> RawTable:
+def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
     """Return the table in the contents of the parts of an origin."""
     if origin.parts[0].endswith(".mat"):
         return _parse_mat(next(iter(parts)))
@@ -374,7 +379,7 @@ def parse_parts(parts: Iterable[bytes], origin: catalogue.Origin) -> RawTable:
     return _table_of(rows, origin)
 
 
-def _table_of(rows: Sequence[list[str]], origin: catalogue.Origin) -> RawTable:
+def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
     width = len(rows[0]) if rows else 0
     if width < 2 or any(len(row) != width for row in rows):
         raise ValueError("the rows are not a table")
@@ -409,7 +414,7 @@ def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
         rows = list(csv.reader(stream))
     if not rows or rows[0] != [*columns, TARGET]:
         raise ValueError("the header line differs")
-    return _table_of(rows[1:], catalogue.Origin(parts=(str(path),)))
+    return _table_of(rows[1:], Origin(parts=(str(path),)))
 
 
 def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:

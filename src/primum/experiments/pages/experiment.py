@@ -13,8 +13,7 @@ from pandas import DataFrame
 
 from primum._files import write_file
 from primum.comparison.store import read_snapshot
-from primum.experiments.pages.figures import curves
-from primum.experiments.pages.tables import LOSSES, dataset_title, results_table
+from primum.experiments.pages.results import LOSSES, curves, dataset_title, results_table
 from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize

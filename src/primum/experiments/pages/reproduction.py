@@ -17,8 +17,17 @@ from primum.comparison.store import read_snapshot
 from primum.comparison.workers import rng_for
 from primum.experiments import paper
 from primum.experiments.datasets.loading import Dataset
-from primum.experiments.pages import figures, tables
 from primum.experiments.pages.experiment import Section, data_and_versions, provenance
+from primum.experiments.pages.results import (
+    curves,
+    dataset_title,
+    datasets_table,
+    error_table,
+    minima_table,
+    save_figure,
+    z_figure,
+    z_table,
+)
 from primum.experiments.paper import Plan, most_moved
 from primum.experiments.race import (
     BASELINE,
@@ -122,7 +131,7 @@ def write_table(folder: Path, table: Table, name: str) -> None:
 
 def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
     """Write Table 1."""
-    table = tables.datasets_table(datasets)
+    table = datasets_table(datasets)
     write_table(folder, table, "table1")
     page = html_page("Data sets (Table 1)", [("Data sets", [table.to_html()])])
     write_file(folder / "report.html", page)
@@ -132,8 +141,8 @@ def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str
 def write_table_report(run: Run, name: str) -> list[str]:
     """Write everything about a cross-validation table; return what to print."""
     summary = write_results(run)
-    error = tables.error_table(summary)
-    loss = tables.error_table(_with_the_twins_loss(summary), "loss_test")
+    error = error_table(summary)
+    loss = error_table(_with_the_twins_loss(summary), "loss_test")
     write_table(run.folder / "tables", error, f"{name}-error")
     write_table(run.folder / "tables", loss, f"{name}-loss")
     sections = [
@@ -144,7 +153,7 @@ def write_table_report(run: Run, name: str) -> list[str]:
     folds = paper.paired_folds(run.results)
     optima = list(paper.local_optima_sentences(folds, summary)) if len(folds) else []
     if optima:
-        minima = tables.minima_table(folds)
+        minima = minima_table(folds)
         write_table(run.folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
     words = _write_page(run, _judgment(run.plan, summary), sections)
@@ -167,7 +176,7 @@ def _judgment(plan: Plan, summary: DataFrame) -> Iterator[str]:
 def _agreement_sections(folder: Path, summary: DataFrame) -> Iterator[Section]:
     """Draw z if there are enough repeats for it."""
     if summary["z"].notna().any():
-        figure, numbers = figures.z_figure(summary), figures.z_table(summary)
+        figure, numbers = z_figure(summary), z_table(summary)
         drawing = draw(folder, "z", figure, Z_CAPTION, numbers)
         yield "Agreement with the published values", [drawing]
 
@@ -179,7 +188,7 @@ def write_curves_report(run: Run) -> list[str]:
     sections: list[Section] = []
     for target, measure in CURVES.items():
         shown = _with_the_twins_loss(drawn) if measure == "loss_test" else drawn
-        drawing = draw(run.folder, target, *figures.curves(shown, measure))
+        drawing = draw(run.folder, target, *curves(shown, measure))
         sections.append((target.replace("-", " ").capitalize(), [drawing]))
     sections += _agreement_sections(run.folder, summary)
     return _write_page(run, _judgment(run.plan, summary), sections)
@@ -191,7 +200,7 @@ def write_peaking_report(run: Run) -> list[str]:
     zoom = summary[summary["n_unlabeled"] <= ZOOM]
     sections = []
     for name, shown in {"peaking": summary, "peaking-zoom": zoom}.items():
-        drawing = draw(run.folder, name, *figures.curves(shown, "error", log_scale=False))
+        drawing = draw(run.folder, name, *curves(shown, "error", log_scale=False))
         sections.append((name.replace("-", ", ").capitalize(), [drawing]))
     return _write_page(run, _peaks(summary, run.results), sections)
 
@@ -255,7 +264,7 @@ def race_table(results: DataFrame, measure: str = "error") -> Table:
         row, first = group.set_index("classifier"), group.iloc[0]
         reference = Cell(f"{first['reference_mean'] * HUNDREDTHS:.1f} ({first['reference']})")
         cells = (_difference_cell(row.loc[name]) for name in names)
-        rows.append((Cell(tables.dataset_title(str(dataset))), reference, *cells))
+        rows.append((Cell(dataset_title(str(dataset))), reference, *cells))
     totals = race_summary(compared).set_index("classifier")
     foot = tuple(
         (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key)) for name in names))
@@ -303,7 +312,7 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
 
 def draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
     """Save a figure, and return it as HTML with its numbers."""
-    figures.save_figure(figure, folder / "figures", name)
+    save_figure(figure, folder / "figures", name)
     return picture(figure, caption, numbers.to_html())
 
 

@@ -20,7 +20,7 @@ from primum.comparison.store import read_snapshot
 from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
 from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table
-from primum.experiments.pages.tables import dataset_title
+from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
 from primum.pages.page import Cell, Table, html_page, paragraph
