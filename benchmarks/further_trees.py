@@ -20,7 +20,7 @@ import pandas as pd
 from primum.experiments.datasets import available, load
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
-from primum.experiments.race import differences, race_summary
+from primum.experiments.race import paired_differences, race_summary
 from primum.experiments.runner import Experiment, run_experiment
 from primum.experiments.splits import HoldOut
 from primum.safe import SafeClassifier
@@ -80,7 +80,7 @@ def report(results):
     """Return a table of the variants against the default stack, and of the single trees."""
     tables = []
     for measure in ("error", "loss_test"):
-        compared = differences(results, measure, STACK)
+        compared = paired_differences(results, measure, STACK)
         shown = [*list(VARIANTS)[1:], *FURTHER]
         summary = race_summary(compared[compared["classifier"].isin(shown)])
         hundredths = {"mean": 100 * summary["mean"], "largest_loss": 100 * summary["largest_loss"]}
@@ -90,7 +90,7 @@ def report(results):
 
 def by_dataset(results):
     """Return the change of the error of every variant on every data set, in points."""
-    compared = differences(results, "error", STACK)
+    compared = paired_differences(results, "error", STACK)
     compared = compared[compared["classifier"].isin(list(VARIANTS)[1:])]
     table = compared.pivot(index="dataset", columns="classifier", values="mean") * 100
     return table[list(VARIANTS)[1:]].round(2)

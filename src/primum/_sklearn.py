@@ -65,12 +65,12 @@ def library_of(array: Any) -> Any:
     """Return the array library of an array, as ``get_namespace`` does, but at little cost."""
     if isinstance(array, np.ndarray):
         return np
-    if (found := _LIBRARIES.get(type(array))) is not None:
-        return found
-    found, dispatched = get_namespace(array)
+    if (library := _LIBRARIES.get(type(array))) is not None:
+        return library
+    library, dispatched = get_namespace(array)
     if dispatched:
-        _LIBRARIES[type(array)] = found
-    return found
+        _LIBRARIES[type(array)] = library
+    return library
 
 
 def check_parameters(estimator: BaseEstimator) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
+# Items that a list in a message names; a longer one says how many more there are.
 SHOWN = 12
+# Characters in a line of a terminal.
 WIDTH = 80
 
 

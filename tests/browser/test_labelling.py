@@ -11,9 +11,9 @@ from primum.judging.error_bounds import (
     BASELINE,
     BLANK,
     CHALLENGER,
+    EVIDENCE_ROUNDING,
     LARGEST_ENUMERATED,
     NEITHER,
-    ROUNDING,
     UNDECIDED,
     Pair,
     settle,
@@ -395,7 +395,10 @@ def test_the_page_computes_the_bounds_of_python(open_task):
         for pair, outcomes in cases
     ]
     page = open_task(make_task())
-    assert page.evaluate("[LARGEST_ENUMERATED, ROUNDING]") == [LARGEST_ENUMERATED, ROUNDING]
+    assert page.evaluate("[LARGEST_ENUMERATED, ROUNDING]") == [
+        LARGEST_ENUMERATED,
+        EVIDENCE_ROUNDING,
+    ]
     computed = page.evaluate(PATHS, given)
     found = [settle(pair, outcomes) for pair, outcomes in cases]
     for bounds, paths in zip(found, computed, strict=True):

@@ -223,7 +223,7 @@ def test_illustrations_need_no_data(call, tmp_path):
 def test_settling_is_run_reported_and_continued(call, tmp_path, monkeypatch):
     def small(datasets, repeats, seed):
         full = settling.settling_study(datasets, repeats, seed)
-        design = settling.Design(most_unlabeled=100, n_orders=2, candidates=("ridge",))
+        design = settling.StudyDesign(most_unlabeled=100, n_orders=2, candidates=("ridge",))
         draws, data = ({"wdbc": one["wdbc"]} for one in (full.draws, full.identities))
         return settling.Study(draws, data, 1, 0, design=design)
 

@@ -9,7 +9,13 @@ from sklearn.exceptions import FitFailedWarning
 from generate import two_classes
 from primum.experiments import Experiment, HoldOut, Method, run_experiment
 from primum.experiments.pages.reproduction import race_table
-from primum.experiments.race import RACES, RaceClassifier, differences, race_method, race_summary
+from primum.experiments.race import (
+    RACES,
+    RaceClassifier,
+    paired_differences,
+    race_method,
+    race_summary,
+)
 
 
 def results_of(errors):
@@ -39,7 +45,7 @@ def example():
 
 
 def test_differences_are_to_the_better_baseline():
-    found = differences(example()).set_index(["dataset", "classifier"])
+    found = paired_differences(example()).set_index(["dataset", "classifier"])
     assert (found["reference"] == "ridge").all()
     safe = found.xs("safe stack", level="classifier")
     np.testing.assert_allclose(safe["mean"], [-0.1, 0.1, 0.0], atol=1e-12)
@@ -55,18 +61,18 @@ def test_differences_are_to_the_better_baseline():
 def test_rounding_is_no_difference():
     base = np.full(20, 0.3)
     same = {"ridge": base, "logistic": base + 0.1, "safe stack": base + 1e-16 * np.arange(20)}
-    total = race_summary(differences(results_of({"one": same}))).set_index("classifier")
+    total = race_summary(paired_differences(results_of({"one": same}))).set_index("classifier")
     counts = total.loc["safe stack", ["better", "worse", "better_holm", "worse_holm"]]
     assert counts.tolist() == [0, 0, 0, 0]
 
 
 def test_summary_counts_data_sets():
-    total = race_summary(differences(example())).set_index("classifier")
+    total = race_summary(paired_differences(example())).set_index("classifier")
     safe = total.loc["safe stack"]
     assert safe[["better", "worse", "better_holm", "worse_holm"]].tolist() == [1, 1, 1, 1]
     assert safe["largest_loss"] == pytest.approx(0.1)
     assert total.loc["logistic", "worse"] == 3
-    against = differences(example(), "loss_test", "supervised stack").set_index("classifier")
+    against = paired_differences(example(), "loss_test", "supervised stack").set_index("classifier")
     assert against.loc["safe stack", "mean"].tolist() == pytest.approx([-0.05, 0.05, 0.0])
 
 
@@ -82,7 +88,7 @@ def test_holm_is_stricter_than_single_tests():
             "logistic": base + 0.1,
             "safe stack": base + noise - 0.01 * 2.5 / np.sqrt(20),  # t = -2.5
         }
-    total = race_summary(differences(results_of(errors))).set_index("classifier")
+    total = race_summary(paired_differences(results_of(errors))).set_index("classifier")
     assert total.loc["safe stack", ["better", "better_holm"]].tolist() == [16, 0]
 
 

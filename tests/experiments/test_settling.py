@@ -16,10 +16,10 @@ from primum.experiments.pages import settling as pages
 from primum.experiments.scenarios import SIMULATED, five_classes
 from primum.experiments.settling import (
     ARMS,
-    Design,
     Fitted,
     Study,
-    first_answer,
+    StudyDesign,
+    first_settled,
     labels_needed,
     outcomes_of,
     plain_labels,
@@ -30,7 +30,7 @@ from primum.experiments.settling import (
 )
 from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, Pair, settle
 
-SMALL = Design(
+SMALL = StudyDesign(
     n_labeled=25, most_unlabeled=150, n_orders=4, n_further=10, candidates=("spreading",)
 )
 
@@ -59,7 +59,7 @@ def predictions(seed, n_classes=3, n_rows=200):
         verdict_=SimpleNamespace(baseline=verdict, supervised=verdict),
     )
     named = dict(zip(("stack", "baseline", "supervised"), rows, strict=True))
-    return Fitted(clf, np.zeros((n_rows, 1)), truth, named, Design(n_labeled=0))
+    return Fitted(clf, np.zeros((n_rows, 1)), truth, named, StudyDesign(n_labeled=0))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -131,11 +131,11 @@ def test_the_plain_formula_is_that_of_its_definition_and_needs_no_fewer_labels()
         codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [n_right, 40 - n_right]))
         plain = plain_labels(pair, codes)
         assert plain == by_definition(pair, codes)
-        assert first_answer(pair, codes).n_read <= plain
+        assert first_settled(pair, codes).n_read <= plain
     for numbers in ((20, 5, 15), (12, 12, 6), (3, 20, 2)):
         codes = rng.permutation(np.repeat([CHALLENGER, BASELINE, NEITHER], numbers))
         pair = Pair(500, len(codes), False, 0.05)
-        assert first_answer(pair, codes).n_read <= plain_labels(pair, codes)
+        assert first_settled(pair, codes).n_read <= plain_labels(pair, codes)
 
 
 def test_random_labels_count_where_the_models_differ_only():

@@ -5,7 +5,7 @@ import pytest
 
 from primum.judging.difference import Difference
 from primum.judging.held_out import grouped_difference, pooled_difference, resampled_difference
-from primum.judging.losses import repeats_of
+from primum.judging.losses import folds_of_repeats
 
 
 @pytest.mark.parametrize("wrong", [(np.nan, 0.1), (0.1, np.nan), (-np.inf, 0.1), (0.1, np.inf)])
@@ -16,10 +16,10 @@ def test_a_difference_is_finite(wrong):
 
 def test_the_folds_of_a_repeat_hold_out_every_row_once():
     folds = [np.array(fold) for fold in ([0, 1], [2, 3], [0, 2], [1, 3])]
-    assert repeats_of(folds, 4) == [[0, 1], [2, 3]]
-    assert repeats_of(folds, 5) is None
-    assert repeats_of(folds[:3], 4) is None
-    assert repeats_of([np.array([0]), np.array([0])], 1) == [[0], [1]]
+    assert folds_of_repeats(folds, 4) == [[0, 1], [2, 3]]
+    assert folds_of_repeats(folds, 5) is None
+    assert folds_of_repeats(folds[:3], 4) is None
+    assert folds_of_repeats([np.array([0]), np.array([0])], 1) == [[0], [1]]
 
 
 def test_of_a_mean_the_jackknife_gives_what_is_computed_from_rows(rng):

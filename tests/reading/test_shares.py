@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from primum.labellings import LabeledRows
-from primum.reading.shares import ROUNDING, class_shares, shares_of
+from primum.reading.shares import SHARE_ROUNDING, class_shares, shares_of
 
 CLASSES = np.array(["a", "b"])
 ROWS = LabeledRows(np.zeros((2, 1)), np.array([0.0, 1.0]), None)
@@ -29,10 +29,10 @@ def test_shares_are_read_alike(read, prior):
 
 @pytest.mark.parametrize("read", [exact, bounded])
 def test_the_same_rounding_is_accepted(read):
-    shares = read([0.3, 0.7 + ROUNDING / 2])
+    shares = read([0.3, 0.7 + SHARE_ROUNDING / 2])
     assert shares.sum() == pytest.approx(1, abs=1e-15)
     with pytest.raises(ValueError, match="The shares of prior add up to"):
-        read([0.3, 0.7 + 2 * ROUNDING])
+        read([0.3, 0.7 + 2 * SHARE_ROUNDING])
 
 
 @pytest.mark.parametrize("read", [exact, bounded])

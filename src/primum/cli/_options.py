@@ -131,7 +131,7 @@ class Metric(click.ParamType):
         return share
 
 
-class ClassShare(click.ParamType):
+class ClassShareOption(click.ParamType):
     """A class and its share, a class and bounds on its share, or the word ``confidence``.
 
     The estimators check classes and shares.
@@ -183,7 +183,7 @@ class ErrorCost(click.ParamType):
         return (true.strip(), predicted.strip()), cost
 
 
-class Bounds(click.ParamType):
+class BoundsOption(click.ParamType):
     """The range of a number, as two numbers with a colon between them."""
 
     name = "low:high"
@@ -299,7 +299,7 @@ prior_options = with_options(
     click.option(
         "--prior",
         multiple=True,
-        type=ClassShare(),
+        type=ClassShareOption(),
         callback=_one_prior,
         is_eager=True,  # read before the level, which is checked against it
         help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "

@@ -129,7 +129,7 @@ TABLE_OPTIONS = options.with_options(
     ),
     click.option(
         "--bounds",
-        type=options.Bounds(),
+        type=options.BoundsOption(),
         help="Range that is certain to contain all numbers to predict, for example 0:100; ICLS is "
         "then compared too.",
     ),

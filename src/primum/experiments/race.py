@@ -50,8 +50,8 @@ SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
 CRITICAL = 2.1
 # The level of the family of tests over all data sets, after Holm's correction.
 LEVEL = 0.05
-# Differences of errors and losses below this are rounding.
-ROUNDING = 1e-12
+# Smaller differences of errors and losses are rounding.
+LEAST_DIFFERENCE = 1e-12
 # In the race for numbers: the share of the rows for training, and the rows of a simulated problem.
 TRAINING_SHARE, N_ROWS = 0.8, 1000
 Unit = tuple[str, int]  # problem with its number of labels, and repeat
@@ -93,7 +93,7 @@ def race_method(n_classes: int = 2) -> Method:
     return Method(SAFE, RaceClassifier(), score=score_probability, parts=parts)
 
 
-def differences(
+def paired_differences(
     results: DataFrame, measure: str = "error", against: str | None = None
 ) -> DataFrame:
     """Return the difference of every method to a model, on every data set.
@@ -128,9 +128,9 @@ def differences(
 
 def paired_t(change: Floats) -> tuple[float, float]:
     """Return t and the two-sided p of differences; equal models have t = 0 and p = 1."""
-    if len(change) < 2 or np.abs(change).max() <= ROUNDING:
+    if len(change) < 2 or np.abs(change).max() <= LEAST_DIFFERENCE:
         return 0.0, 1.0
-    if np.ptp(change) <= ROUNDING:
+    if np.ptp(change) <= LEAST_DIFFERENCE:
         return float(np.sign(change[0]) * np.inf), 0.0
     t, p = stats.ttest_1samp(change, 0.0)
     return float(t), float(p)
@@ -212,7 +212,7 @@ class NumberRace:
     @property
     def config(self) -> dict[str, Any]:
         """What the results depend on; repeats and further problems may be added later."""
-        names = [name_of(*pair) for pair in self.pairs]
+        names = [unit_name(*pair) for pair in self.pairs]
         identities = [_identity(self.draws[name], name) for name, _ in self.pairs]
         return {
             "experiment": "safe regression",
@@ -234,10 +234,10 @@ class NumberRace:
     def units(self) -> list[tuple[Unit, str, int]]:
         """What is run: unit, problem and number of labels, one repeat of all after the other."""
         repeats = range(self.repeats)
-        return [((name_of(*pair), repeat), *pair) for repeat in repeats for pair in self.pairs]
+        return [((unit_name(*pair), repeat), *pair) for repeat in repeats for pair in self.pairs]
 
 
-def name_of(problem: str, n_labeled: int) -> str:
+def unit_name(problem: str, n_labeled: int) -> str:
     """Return the name of a problem with a number of labels."""
     return f"{problem}, {n_labeled} labels"
 
@@ -275,7 +275,7 @@ def run_number_race(
     """
     with ResultStore(folder, race.config, resume=resume) as store:
         missing = [unit for unit in race.units if unit[0] not in store.done]
-        work = run_parallel(run_unit, ((*unit, race) for unit in missing), jobs)
+        work = run_parallel(run_race_unit, ((*unit, race) for unit in missing), jobs)
         for key, rows in with_progress(work, len(missing), "safe-regression", "repeat"):
             store.append(key, rows)
         return DataFrame(
@@ -285,7 +285,7 @@ def run_number_race(
         )
 
 
-def run_unit(
+def run_race_unit(
     unit: Unit, name: str, n_labeled: int, race: NumberRace
 ) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one problem with a number of labels)."""
@@ -340,19 +340,19 @@ def ratios(results: DataFrame, against: str = BASELINE) -> DataFrame:
             mean = values[against].mean()
             rows.append((number, dataset, name, mean, ratio.mean(), t, p, len(ratio)))
     columns = [*keys, "model", "reference_mean", "ratio", "t", "p", "repeats"]
-    found = DataFrame(rows, columns=columns)
-    corrected = found.groupby(["n_labeled", "model"], sort=False)["p"].transform(holm)
-    return found.assign(p_holm=corrected)
+    table = DataFrame(rows, columns=columns)
+    corrected = table.groupby(["n_labeled", "model"], sort=False)["p"].transform(holm)
+    return table.assign(p_holm=corrected)
 
 
-def race_totals(found: DataFrame) -> DataFrame:
+def race_totals(table: DataFrame) -> DataFrame:
     """Return, for every number of labels and model, what ``ratios`` amount to over all problems.
 
     ``mean`` is the geometric mean of the ratios, ``better`` and ``worse`` count the problems on
     which it differs significantly after Holm's correction, and ``largest`` is the largest ratio.
     """
     rows = []
-    for (number, name), group in found.groupby(["n_labeled", "model"], sort=False):
+    for (number, name), group in table.groupby(["n_labeled", "model"], sort=False):
         sure, mean = group["p_holm"] <= LEVEL, float(np.exp(np.log(group["ratio"]).mean()))
         counts = (int((sure & (sign * group["t"] > 0)).sum()) for sign in (-1, 1))
         rows.append((number, name, mean, *counts, float(group["ratio"].max())))

@@ -296,13 +296,13 @@ def _run_split(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                found = _fit_and_score(method, rows, n_classes)
+                measures = _fit_and_score(method, rows, n_classes)
                 said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             except Exception as failure:  # a failing classifier is a result, and the run continues
-                found = {name: {} for name in method.sees_by_name}
+                measures = {name: {} for name in method.sees_by_name}
                 said = {f"{type(failure).__name__}: {failure}"}
         note = "; ".join(sorted(said)) or None
-        for name, measured in found.items():
+        for name, measured in measures.items():
             yield name, {**dict.fromkeys(MEASURED), **measured, "note": note}
 
 
@@ -317,13 +317,13 @@ def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str,
     seconds = time.perf_counter() - start
     refuse_marker_as_class(clf)
     models = {method.name: clf, **{name: clf.parts_[name] for name in method.parts}}
-    found = {
+    measures = {
         name: _error_and_losses(method, model, rows, n_classes) for name, model in models.items()
     }
     # What the method minimised, if it says so: this distinguishes local optima.
     objective = getattr(clf, "objective_", None)
-    found[method.name] |= {"seconds": seconds, "objective": objective}
-    return found
+    measures[method.name] |= {"seconds": seconds, "objective": objective}
+    return measures
 
 
 def _error_and_losses(method: Method, clf: Any, rows: SplitRows, n_classes: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@ ORDER, MODEL, BOTH = "order", "model", "both"
 
 
 @dataclass(frozen=True)
-class Design:
+class StudyDesign:
     """What is the same for all problems.
 
     Attributes
@@ -115,7 +115,7 @@ class Study:
         with further labels.
     seed : int
         Seed of everything random.
-    design : Design
+    design : StudyDesign
         What is the same for all.
     """
 
@@ -124,7 +124,7 @@ class Study:
     repeats: int = 20
     refits: int = 2
     seed: int = 0
-    design: Design = field(default_factory=Design)
+    design: StudyDesign = field(default_factory=StudyDesign)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -150,9 +150,9 @@ class Study:
 
 def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed: int = 0) -> Study:
     """Return the study of given data sets and of all simulations that differ in their draws."""
-    found = list(datasets)
-    draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in found}
-    identities: dict[str, Any] = {one.name: describe_data(one.X, one.codes) for one in found}
+    given = list(datasets)
+    draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in given}
+    identities: dict[str, Any] = {one.name: describe_data(one.X, one.codes) for one in given}
     for name, scenario in SCENARIOS.items():
         if name not in PAPER and scenario.draw not in draws.values():
             draws[name] = scenario.draw
@@ -192,7 +192,7 @@ def run_study(
         missing = [unit for unit in study.units if unit not in store.done]
         shared = (study.design, study.seed)
         tasks = ((unit, study.draws[problem_of(unit[0])], *shared) for unit in missing)
-        work = run_parallel(run_unit, tasks, jobs)
+        work = run_parallel(run_study_unit, tasks, jobs)
         shown = with_progress(work, len(missing), "settling", "repeat") if verbose else work
         for unit, rows in shown:
             store.append(unit, rows)
@@ -208,8 +208,8 @@ def problem_of(name: str) -> str:
     return name.removesuffix(REFITTED)
 
 
-def run_unit(
-    unit: Unit, draw: Draw, design: Design, seed: int
+def run_study_unit(
+    unit: Unit, draw: Draw, design: StudyDesign, seed: int
 ) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one problem)."""
     name, repeat = unit
@@ -240,7 +240,7 @@ class Fitted:
         All rows, and their true classes.
     predicted : dict of str to array
         Predictions on the unlabelled rows by the stack ("stack") and those it is compared with.
-    design : Design
+    design : StudyDesign
         How it was fitted.
     """
 
@@ -248,17 +248,17 @@ class Fitted:
     X: Floats
     y: Index
     predicted: dict[str, Index]
-    design: Design
+    design: StudyDesign
 
     @classmethod
-    def of(cls, draw: Draw, design: Design, rng: np.random.Generator) -> "Fitted":
+    def of(cls, draw: Draw, design: StudyDesign, rng: np.random.Generator) -> "Fitted":
         """Draw a problem, and fit the safe choice."""
         n_rows = design.n_labeled + design.most_unlabeled
         X, y = draw(rng, n_rows)
         order = labeled_first(y, np.arange(len(y)), rng)[:n_rows]
         X, y = X[order], y[order]
         labels = np.where(np.arange(len(y)) < design.n_labeled, y, -1)
-        clf = stack_of(design, int(rng.integers(2**31))).fit(X, labels)
+        clf = safe_choice_of(design, int(rng.integers(2**31))).fit(X, labels)
         unlabeled = X[design.n_labeled :]
         models = {"stack": clf, "baseline": clf.baseline_, "supervised": clf.supervised_}
         predicted = {name: model.predict(unlabeled) for name, model in models.items()}
@@ -283,7 +283,7 @@ class Fitted:
         """Yield what every order needs to answer one question."""
         outcomes, pair = self.outcomes(against), self.pair(against, self.design.alpha)
         verdict = getattr(self.clf.verdict_, against)
-        known = {
+        question = {
             "verdict": verdict.answer,
             "n_unlabeled": pair.n_rows,
             "n_different": pair.n_different,
@@ -291,7 +291,7 @@ class Fitted:
             "change": int(np.sum(outcomes == BASELINE) - np.sum(outcomes == CHALLENGER)),
         }
         for order in orders:
-            yield {**known, **labels_needed(pair, outcomes[order])}
+            yield {**question, **labels_needed(pair, outcomes[order])}
 
     def both(self, orders: Sequence[Index]) -> Iterable[dict[str, Any]]:
         """Yield what every order needs to answer both questions, which share the level."""
@@ -304,13 +304,13 @@ class Fitted:
         pairs = [self.pair(*one) for one in zip(AGAINST, alphas, strict=True)]
         for order in orders:
             listed = order[np.any([codes[order] >= 0 for codes in outcomes], axis=0)]
-            found = [
-                first_answer(pair, codes[listed])
+            firsts = [
+                first_settled(pair, codes[listed])
                 for pair, codes in zip(pairs, outcomes, strict=True)
             ]
             yield {
-                "needed": max(one.needed for one in found),
-                "wrong": any(one.wrong for one in found),
+                "needed": max(one.needed for one in firsts),
+                "wrong": any(one.wrong for one in firsts),
                 "n_different": len(listed),
             }
 
@@ -336,12 +336,12 @@ class Fitted:
         if arm == BEFORE:
             return self.predicted["stack"]
         n_labeled = self.design.n_labeled
-        known = np.append(np.arange(n_labeled), rows + n_labeled)
+        labelled = np.append(np.arange(n_labeled), rows + n_labeled)
         labels = np.full_like(self.y, -1)
-        labels[known] = self.y[known]
+        labels[labelled] = self.y[labelled]
         chosen = rows[self._differs()[rows]] if arm == DIFFERENT else rows
         marked = arm in (DIFFERENT, UNCERTAIN) and len(chosen) > 0
-        clf = stack_of(self.design, seed)
+        clf = safe_choice_of(self.design, seed)
         clf.fit(self.X, labels, chosen=chosen + n_labeled if marked else None)
         return np.asarray(clf.predict(self.X[n_labeled:]))
 
@@ -364,7 +364,7 @@ class Fitted:
         }
 
 
-def stack_of(design: Design, seed: int) -> SafeClassifier:
+def safe_choice_of(design: StudyDesign, seed: int) -> SafeClassifier:
     """Return the safe choice of a design, not fitted."""
     candidates = list(design.candidates)
     return SafeClassifier(candidates, n_repeats=design.cv_repeats, random_state=seed, n_jobs=1)
@@ -410,7 +410,7 @@ def _answers(pair: Pair, path: Index) -> list[str]:
     return [one if one == other else OPEN for one, other in ends]
 
 
-def first_answer(pair: Pair, outcomes: Index) -> First:
+def first_settled(pair: Pair, outcomes: Index) -> First:
     """Return when the labels of rows in an order settle a question; -1 says nothing about it.
 
     With the labels of all rows every question is settled.
@@ -492,7 +492,7 @@ def plain_labels(pair: Pair, codes: Index) -> int:
     evidence, n_outcomes = np.zeros(len(change)), NEITHER if pair.two_outcomes else NEITHER + 1
     counts = np.zeros(NEITHER + 1)
     for n in range(len(codes) + 1):
-        possible = change[evidence >= np.log(pair.alpha) - error_bounds.ROUNDING]
+        possible = change[evidence >= np.log(pair.alpha) - error_bounds.EVIDENCE_ROUNDING]
         if len(possible):
             ends = np.array([[possible.min(), possible.max()]])
             if _answers(pair, ends)[0] != OPEN:

@@ -374,15 +374,15 @@ def covariate_weights(
     """
     odds = _odds_of_unlabeled(X_labeled, X_unlabeled, prepare, groups, random_state)
     weight = np.minimum(odds, np.quantile(odds, CLIPPED_AT))
-    found = ShiftWeights(COVARIATE, weight / weight.mean())
-    if found.effective_size < LEAST_EFFECTIVE:
+    weights = ShiftWeights(COVARIATE, weight / weight.mean())
+    if weights.effective_size < LEAST_EFFECTIVE:
         raise ValueError(
             f"With shift='covariate' the {len(odds)} labelled rows are worth "
-            f"{found.effective_size:.1f}, fewer than {LEAST_EFFECTIVE}: they are too few, or too "
+            f"{weights.effective_size:.1f}, fewer than {LEAST_EFFECTIVE}: they are too few, or too "
             "unlike the unlabelled rows, to represent them, so label more rows, drawn at random, "
             "or leave shift out."
         )
-    return found
+    return weights
 
 
 def _odds_of_unlabeled(

@@ -76,9 +76,10 @@ CHALLENGER, BASELINE, NEITHER, UNDECIDED, BLANK = range(5)
 # Answers beyond those of a verdict: one side is settled, or none.
 NOT_WORSE, NOT_BETTER, OPEN = "not_worse", "not_better", "open"
 SETTLED = (HELP, NO_DIFFERENCE, HARM)
-# A state is kept if its log evidence is at least log(alpha) - ROUNDING, so that errors of rounding,
-# which are smaller for up to 10^7 rows, only keep states: alpha is less by a millionth of itself.
-ROUNDING = 1e-6
+# A state is kept if its log evidence is at least log(alpha) - EVIDENCE_ROUNDING, so that errors of
+# rounding, which are smaller for up to 10^7 rows, only keep states: alpha is less by a millionth of
+# itself.
+EVIDENCE_ROUNDING = 1e-6
 # Up to so many rows with three outcomes, all states are enumerated: half a million.
 LARGEST_ENUMERATED = 1000
 # A forecast looks at no more than about this many numbers of labels.
@@ -281,12 +282,12 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
     """
     codes = _read(pair, outcomes)
     undecided = codes == UNDECIDED
-    found = _settled(pair, codes)
+    bounds = _settled(pair, codes)
     if not undecided.any():
-        return found
+        return bounds
     decidable = _settled(replace(pair, two_outcomes=False), np.where(undecided, NEITHER, codes))
-    decidable = replace(decidable, n_labels=found.n_labels, n_undecided=found.n_undecided)
-    return replace(found, decidable=decidable)
+    decidable = replace(decidable, n_labels=bounds.n_labels, n_undecided=bounds.n_undecided)
+    return replace(bounds, decidable=decidable)
 
 
 def _read(pair: Pair, outcomes: Any) -> Index:
@@ -361,8 +362,8 @@ def _since(holds: Mask) -> int | None:
 
 def _running_counts(codes: Index) -> Index:
     """Return how many rows of each known outcome there are before any row, and after each."""
-    known = codes[:, None] == np.arange(NEITHER + 1)
-    return np.concatenate([np.zeros((1, NEITHER + 1), int), np.cumsum(known, axis=0)])
+    is_outcome = codes[:, None] == np.arange(NEITHER + 1)
+    return np.concatenate([np.zeros((1, NEITHER + 1), int), np.cumsum(is_outcome, axis=0)])
 
 
 def _certain(pair: Pair, counts: Index) -> Index:
@@ -374,7 +375,7 @@ def _certain(pair: Pair, counts: Index) -> Index:
 
 def _cut(alpha: float) -> float:
     """Return the least log evidence with which a state stays possible."""
-    return float(np.log(alpha)) - ROUNDING if alpha > 0 else -np.finfo(float).max
+    return float(np.log(alpha)) - EVIDENCE_ROUNDING if alpha > 0 else -np.finfo(float).max
 
 
 def _by_ends(pair: Pair, counts: Index, n_read: Index | None = None) -> tuple[Index, Mask]:
@@ -556,9 +557,11 @@ def forecast(
     True
     """
     now = settle(pair, outcomes)
-    known = _running_counts(_read(pair, outcomes))[-1]
+    counts_so_far = _running_counts(_read(pair, outcomes))[-1]
     looks = _looks(pair.n_different - now.n_read)
-    counts = known + _drawn(pair, known, wins, looks, np.random.default_rng(seed), n_draws)
+    counts = counts_so_far + _drawn(
+        pair, counts_so_far, wins, looks, np.random.default_rng(seed), n_draws
+    )
     path, empty = _by_ends(pair, counts, now.n_read + looks)
     path = np.where(empty[..., None], _certain(pair, counts), path)
     np.maximum(path[..., 0], now.low, out=path[..., 0])
@@ -577,7 +580,7 @@ def _looks(n_left: int) -> Index:
 
 def _drawn(
     pair: Pair,
-    known: Index,
+    counts_so_far: Index,
     wins: Sequence[float],
     looks: Index,
     rng: np.random.Generator,
@@ -587,7 +590,7 @@ def _drawn(
     held_out = np.zeros(NEITHER + 1)
     held_out[: len(wins)] = wins
     n_outcomes = NEITHER if pair.two_outcomes else NEITHER + 1
-    prior = (held_out / DESIGN_EFFECT + known + PRIOR_COUNT)[:n_outcomes]
+    prior = (held_out / DESIGN_EFFECT + counts_so_far + PRIOR_COUNT)[:n_outcomes]
     shares = rng.dirichlet(prior, n_draws)
     steps = np.diff(looks, prepend=0)
     drawn = rng.multinomial(np.broadcast_to(steps, (n_draws, len(steps))), shares[:, None, :])

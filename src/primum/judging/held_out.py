@@ -47,9 +47,9 @@ from primum.judging.losses import (
     Predictions,
     check_folds,
     check_number_folds,
+    folds_of_repeats,
     read_number_scoring,
     read_scoring,
-    repeats_of,
     undefined_in_a_fold,
 )
 from primum.judging.objectives import COST, Objective, cross_fitted_codes
@@ -307,7 +307,7 @@ class HeldOut:
     def _repeats(self, values: Sequence[float], loss: Loss) -> list[Index]:
         """Return the positions of the held-out rows of every repeat; ``values`` are of folds."""
         tests = [np.searchsorted(self.drawn, fold.test) for fold in self.folds]
-        repeats = repeats_of(tests, len(self.drawn))
+        repeats = folds_of_repeats(tests, len(self.drawn))
         if repeats is None:
             number = int(np.flatnonzero(~np.isfinite(values))[0])
             held_out = self.truth[self.folds[number].test]

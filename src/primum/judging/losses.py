@@ -247,7 +247,7 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
         minus = partial(_minus_score_of_positive, objective)
         needs_scores = not objective.has_rule
         return Loss(objective.scoring, measure, None, minus, needs_scores, objective)
-    name = name_of(scoring)
+    name = scoring_name(scoring)
     if not _is_mean(scoring):
         return Loss(scoring, measure, None, partial(_minus_score, read_scorer(scoring), classes))
     cost = None if objective is None else objective.cost
@@ -269,14 +269,14 @@ def _minus_score_of_positive(
 ) -> float:
     """Return minus a score of the positive class; NaN if no row belongs to it."""
     weight = np.ones(len(own.truth)) if weight is None else weight
-    truth, found = own.truth == objective.positive, own.predicted == objective.positive
-    right, of_class = float(weight[truth & found].sum()), float(weight[truth].sum())
+    truth, claimed = own.truth == objective.positive, own.predicted == objective.positive
+    right, of_class = float(weight[truth & claimed].sum()), float(weight[truth].sum())
     if not of_class:
         return float("nan")
     if objective.name == AVERAGE_PRECISION:
         scores = own.needed_scores[:, objective.positive]
         return -float(average_precision_score(truth, scores, sample_weight=weight))
-    predicted = float(weight[found].sum())
+    predicted = float(weight[claimed].sum())
     if objective.name == F1:
         return -2 * right / (predicted + of_class)
     precision = right / predicted if predicted else 1.0
@@ -290,7 +290,7 @@ def _is_mean(scoring: Any) -> bool:
     return isinstance(scoring, str) and scoring in ROW_LOSSES
 
 
-def name_of(scoring: Any) -> str:
+def scoring_name(scoring: Any) -> str:
     """Return the name of a scoring."""
     if isinstance(scoring, Objective):
         return scoring.scoring
@@ -304,8 +304,8 @@ def measure_of(scoring: Any) -> Measure:
     if isinstance(scoring, Objective) and scoring.cost is not None:
         return Measure("cost per row", "", 1.0, cost_digits(np.array(scoring.cost)))
     if _is_mean(scoring):
-        return ROW_LOSSES[name_of(scoring)][0]
-    return Measure(f"loss (minus {name_of(scoring)})", "", 1.0, 3)
+        return ROW_LOSSES[scoring_name(scoring)][0]
+    return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
 
 
 class StoredClassifier(ClassifierMixin, BaseEstimator):
@@ -373,7 +373,7 @@ def _minus_score(
             return float("nan")
 
 
-def repeats_of(tests: Sequence[Index], n_rows: int) -> list[list[int]] | None:
+def folds_of_repeats(tests: Sequence[Index], n_rows: int) -> list[list[int]] | None:
     """Return the numbers of the folds of every repeat, or None if folds do not cover the rows.
 
     ``tests`` are the rows that the folds hold out. The folds of a repeat, which are consecutive,
@@ -423,7 +423,7 @@ def check_folds(
 
     undefined = [number for number, test in enumerate(tests) if is_undefined(test)]
     if undefined:
-        if repeats_of(tests, len(codes)) is None:
+        if folds_of_repeats(tests, len(codes)) is None:
             raise undefined_in_a_fold(scoring, classes, undefined[0], codes[tests[undefined[0]]])
         for code in np.flatnonzero(np.bincount(codes, minlength=len(classes)) == 1):
             if is_undefined(np.flatnonzero(codes != code)):
@@ -468,8 +468,8 @@ def undefined_in_a_fold(
 
 def _called(scoring: Any) -> str:
     """Return what a scoring is called in messages."""
-    known = isinstance(scoring, str | Objective)
-    return f"score {name_of(scoring)!r}" if known else "given score"
+    has_name = isinstance(scoring, str | Objective)
+    return f"score {scoring_name(scoring)!r}" if has_name else "given score"
 
 
 RMSE = SHORT_SCORINGS["rmse"]
@@ -575,7 +575,7 @@ def read_number_scoring(scoring: Any, truth: Floats, unit: str = "") -> Loss:
 def number_measure(scoring: Any, truth: Floats, unit: str = "") -> Measure:
     """Return how the loss of a scoring of numbers is called and shown."""
     if not _is_number_loss(scoring):
-        return Measure(f"loss (minus {name_of(scoring)})", "", 1.0, 3)
+        return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
     if scoring in UNITLESS_MEASURES:
         return UNITLESS_MEASURES[scoring]
     name, power, _ = NUMBER_LOSSES[scoring]
@@ -647,15 +647,15 @@ def check_number_folds(
     nearly_right = Predictions(truth, 0.9 * truth + 0.1 * float(np.mean(truth)), None)
     if not np.isfinite(loss.of_split(nearly_right, weight)):
         raise ValueError(
-            f"The score {name_of(scoring)!r} is undefined for the {len(truth)} labelled rows, "
+            f"The score {scoring_name(scoring)!r} is undefined for the {len(truth)} labelled rows, "
             f"whose targets are from {truth.min():g} to {truth.max():g}: choose another scoring."
         )
     if loss.of_rows is not None:
         return []
     if len(tests) < 2:
         raise ValueError(
-            f"The score {name_of(scoring)!r} is computed in every split and needs at least two, "
-            f"but cv has one: use more folds, or scoring={RMSE!r}."
+            f"The score {scoring_name(scoring)!r} is computed in every split and needs at least "
+            f"two, but cv has one: use more folds, or scoring={RMSE!r}."
         )
     parts = [(test, None if weight is None else weight[test]) for test in tests]
     losses = [loss.of_split(nearly_right.take(test), own) for test, own in parts]

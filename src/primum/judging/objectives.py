@@ -311,8 +311,8 @@ def read_cost(cost: Any, classes: AnyArray) -> Floats:
 def _pairs_of_frame(frame: Any, classes: AnyArray) -> dict[tuple[Any, Any], Any]:
     """Return the cells of a table of costs; all classes must be in it."""
     for names, what in ((frame.index, "rows"), (frame.columns, "columns")):
-        found = {_code_of(name, classes, "cost") for name in names}
-        if len(found) != len(classes) or len(names) != len(classes):
+        named = {_code_of(name, classes, "cost") for name in names}
+        if len(named) != len(classes) or len(names) != len(classes):
             raise ValueError(
                 f"The {what} of cost are {list(names)}: it needs one for each of the classes "
                 f"{classes.tolist()}."

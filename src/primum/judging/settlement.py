@@ -101,8 +101,8 @@ class Question:
         """
         outcomes = self.outcomes(labels)
         bounds = error_bounds.settle(self.pair, outcomes)
-        known = np.bincount(outcomes, minlength=BLANK + 1)
-        wrong = known[BASELINE] + known[NEITHER], known[CHALLENGER] + known[NEITHER]
+        counts = np.bincount(outcomes, minlength=BLANK + 1)
+        wrong = counts[BASELINE] + counts[NEITHER], counts[CHALLENGER] + counts[NEITHER]
         more = self._expected(outcomes, bounds)
         return SettledPair(
             *(self.challenger, self.baseline, bounds.n_labels),
@@ -118,8 +118,8 @@ class Question:
         if bounds.settled:
             return error_bounds.Forecast(0, 0, 0, 0)
         left = int(np.sum(outcomes == BLANK))
-        found = error_bounds.forecast(self.pair, outcomes, wins=self.wins)
-        return error_bounds.Forecast(*(min(number, left) for number in vars(found).values()))
+        needed = error_bounds.forecast(self.pair, outcomes, wins=self.wins)
+        return error_bounds.Forecast(*(min(number, left) for number in vars(needed).values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -403,8 +403,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             if not answer.settled:
                 own = np.flatnonzero(question.differs[self.places_to_label]) + 1
                 until = np.concatenate([[0], own])
-                found = (*answer.expected_more, *answer.expected_to_not_worse)
-                return error_bounds.Forecast(*(int(until[number]) for number in found))
+                needed = (*answer.expected_more, *answer.expected_to_not_worse)
+                return error_bounds.Forecast(*(int(until[number]) for number in needed))
         return error_bounds.Forecast(0, 0, 0, 0)
 
     @property

@@ -59,12 +59,13 @@ from scipy import optimize, special
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import SHOWN, counted
+from primum.judging.difference import LEVEL
 from primum.reading.data import effective_size
 
-LEVEL = 0.95
 # With the share 0 of a class there would be no score of it.
 LEAST_SHARE = 0.02
-EM_PASSES, EM_CHANGE = 500, 1e-6
+# EM ends when no share changes by more than this, or after so many passes over the scores.
+EM_CHANGE, EM_PASSES = 1e-6, 500
 # What is added to the variance of a class, in rows: those of a rare class are few. A part of a row
 # has the variance of all classes, another one the largest residual.
 POOLED_ROWS, LARGEST_ROWS = 0.25, 0.5

@@ -90,9 +90,9 @@ class Entry:
         """
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
-            known = np.flatnonzero(known_mask(codes))
-            X, codes = take_rows(X, known), codes[known]
-            weight = None if weight is None else weight[known]
+            labeled = np.flatnonzero(known_mask(codes))
+            X, codes = take_rows(X, labeled), codes[labeled]
+            weight = None if weight is None else weight[labeled]
         if weight is not None:
             options |= self._weighted(weight)
         with config_context(enable_metadata_routing=False):  # the options have one destination
@@ -207,8 +207,8 @@ def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
             "classifier with scores, for example inside CalibratedClassifierCV."
         )
     columns = np.zeros((len(scores), n_classes))
-    known = np.asarray(fitted.classes_, dtype=np.intp)
-    columns[:, known] = _checked_shares(scores, len(known), name)
+    seen_classes = np.asarray(fitted.classes_, dtype=np.intp)
+    columns[:, seen_classes] = _checked_shares(scores, len(seen_classes), name)
     return columns
 
 

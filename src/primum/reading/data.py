@@ -258,14 +258,16 @@ def read_training_data(*arguments: Any, **partial: Any) -> TrainingData[KnownLab
 def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
     """Return the labelled and the unlabelled rows that have weight."""
     labels, more, present = given.labels, given.more, given.unknown
-    known, unknown = labels.labeled[given.known], labels.unlabeled[present]
+    labeled, unlabeled = labels.labeled[given.known], labels.unlabeled[present]
     return TrainingData(
         known=labels,
         labeled=LabeledRows(
-            ArrayRows(given.X).take(known).X, labels.targets[given.known], given.weight_of(known)
+            ArrayRows(given.X).take(labeled).X,
+            labels.targets[given.known],
+            given.weight_of(labeled),
         ),
-        unlabeled=chain([ArrayRows(given.X, unknown, given.weight_of(unknown)), more]),
-        present=present if len(unknown) < len(labels.unlabeled) else None,
+        unlabeled=chain([ArrayRows(given.X, unlabeled, given.weight_of(unlabeled)), more]),
+        present=present if len(unlabeled) < len(labels.unlabeled) else None,
         n_unlabeled=len(labels.unlabeled) + more.n_rows,
         n_more=more.n_rows,
         home=given.home,

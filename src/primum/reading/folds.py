@@ -132,13 +132,13 @@ class SemiSupervisedSplit:
         splitter, of_known = self.splitter_of(labels), known_groups(labels, groups)
         return int(splitter.get_n_splits(labels.codes, labels.codes, of_known))
 
-    def splitter_of(self, known: Known) -> Any:
+    def splitter_of(self, labels: Known) -> Any:
         """Return the splitter of the labelled rows; a number of folds of targets has no strata.
 
         Parameters
         ----------
-        known : KnownLabels or KnownTargets
-            What is known about the labels.
+        labels : KnownLabels or KnownTargets
+            What is known about them.
 
         Returns
         -------
@@ -147,8 +147,8 @@ class SemiSupervisedSplit:
         """
         if not is_number(self.cv):
             return self._with_folds(self.cv)
-        n_folds = number_of_stratified_folds(self.cv, known)
-        if isinstance(known, KnownLabels):
+        n_folds = number_of_stratified_folds(self.cv, labels)
+        if isinstance(labels, KnownLabels):
             return self._with_folds(n_folds)
         return KFold(n_folds, shuffle=self.shuffle, random_state=self.random_state)
 
@@ -230,7 +230,7 @@ class Fold:
 
 
 def read_folds(
-    cv: Any, known: Known, groups: Any, *, shuffle: bool = False, seed: Any = None
+    cv: Any, labels: Known, groups: Any, *, shuffle: bool = False, seed: Any = None
 ) -> list[Fold]:
     """Return the folds that cv stands for.
 
@@ -238,12 +238,12 @@ def read_folds(
     rows of X, as everywhere in scikit-learn.
     """
     if is_number(cv) or hasattr(cv, "split"):
-        cv = _splitter(cv, known, shuffle, seed)
-    return _checked(given_folds(cv, known, groups), known)
+        cv = _splitter(cv, labels, shuffle, seed)
+    return _checked(given_folds(cv, labels, groups), labels)
 
 
 def judging_folds(
-    cv: Any, known: Known, groups: Any, seed: Any, chosen: Mask | None = None
+    cv: Any, labels: Known, groups: Any, seed: Any, chosen: Mask | None = None
 ) -> list[Fold]:
     """Return folds by which models are judged: none trains on a row that it holds out.
 
@@ -251,30 +251,30 @@ def judging_folds(
     For groups, ``seed`` is a number. Rows of X with a chosen label are never held out.
     """
     if chosen is not None:
-        folds = judging_folds(cv, _to_split(cv, known, chosen), groups, seed)
-        of_row = known_groups(known, groups)
-        return _with_chosen(folds, cv, chosen[known.labeled], of_row)
+        folds = judging_folds(cv, _to_split(cv, labels, chosen), groups, seed)
+        of_row = known_groups(labels, groups)
+        return _with_chosen(folds, cv, chosen[labels.labeled], of_row)
     if is_number(cv) and groups is not None:
-        return _group_folds(cv, known, groups, seed)
+        return _group_folds(cv, labels, groups, seed)
     if is_number(cv):
-        n_folds = number_of_stratified_folds(cv, known)
-        return _checked(_split(n_folds, known.strata, None, seed), known)
-    return _check_disjoint(read_folds(cv, known, groups))
+        n_folds = number_of_stratified_folds(cv, labels)
+        return _checked(_split(n_folds, labels.strata, None, seed), labels)
+    return _check_disjoint(read_folds(cv, labels, groups))
 
 
-def given_folds(cv: Any, known: Known, groups: Any) -> list[Fold]:
+def given_folds(cv: Any, labels: Known, groups: Any) -> list[Fold]:
     """Return the folds of a splitter of the labelled rows, or of pairs of indices of rows of X."""
     if isinstance(cv, NEED_GROUPS) and groups is None:
         raise ValueError(f"cv={cv!r} keeps groups together: pass the group of each row as groups=.")
     if hasattr(cv, "split"):
-        rows = np.zeros((len(known.labeled), 1))
-        labels = known.codes if isinstance(known, KnownLabels) else known.targets
-        parts = cv.split(rows, labels, known_groups(known, groups))
+        rows = np.zeros((len(labels.labeled), 1))
+        values = labels.codes if isinstance(labels, KnownLabels) else labels.targets
+        parts = cv.split(rows, values, known_groups(labels, groups))
         folds = [Fold(train, test) for train, test in parts]
     else:
         if getattr(cv, "ndim", 1) == 0:
             raise ValueError(f"cv is {cv!r}: pass a number of folds as an int, cv={cv.item()!r}.")
-        folds = [_given_fold(number, known, split) for number, split in enumerate(cv)]
+        folds = [_given_fold(number, labels, split) for number, split in enumerate(cv)]
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
     return folds
@@ -292,7 +292,7 @@ def _check_disjoint(folds: list[Fold]) -> list[Fold]:
     return folds
 
 
-def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
+def _splitter(cv: Any, labels: Known, shuffle: bool, seed: Any) -> Any:
     """Return the splitter of the labelled rows."""
     if shuffle and not is_number(cv) and not isinstance(cv, SemiSupervisedSplit):
         raise ValueError(
@@ -301,32 +301,32 @@ def _splitter(cv: Any, known: Known, shuffle: bool, seed: Any) -> Any:
         )
     if not isinstance(cv, SemiSupervisedSplit):
         cv = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=seed if shuffle else None)
-    return cv.splitter_of(known)
+    return cv.splitter_of(labels)
 
 
-def known_groups(known: Known, groups: Any) -> Any:
+def known_groups(labels: Known, groups: Any) -> Any:
     """Return the groups of the labelled rows."""
     if groups is None:
         return None
-    groups, n_rows = np.asarray(groups), len(known.labeled) + len(known.unlabeled)
+    groups, n_rows = np.asarray(groups), len(labels.labeled) + len(labels.unlabeled)
     if groups.shape != (n_rows,):
         raise ValueError(
             f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
             "every row of X."
         )
-    return groups[known.labeled]
+    return groups[labels.labeled]
 
 
-def _given_fold(number: int, known: Known, split: Any) -> Fold:
+def _given_fold(number: int, labels: Known, split: Any) -> Fold:
     """Return a fold given by indices, or a mask, of rows of X."""
     if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
         raise ValueError(
             f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
             "of indices of rows of X."
         )
-    n_rows = len(known.labeled) + len(known.unlabeled)
+    n_rows = len(labels.labeled) + len(labels.unlabeled)
     position = np.full(n_rows, -1)
-    position[known.labeled] = np.arange(len(known.labeled))
+    position[labels.labeled] = np.arange(len(labels.labeled))
     names = (f"The training set of split {number}", f"The test set of split {number}")
     train, test = (
         position[row_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
@@ -340,12 +340,12 @@ def _given_fold(number: int, known: Known, split: Any) -> Fold:
     return Fold(train[train >= 0], test)
 
 
-def _checked(folds: list[Fold], known: Known) -> list[Fold]:
+def _checked(folds: list[Fold], labels: Known) -> list[Fold]:
     """Return folds; raise an error if one cannot be trained on or scored."""
     for number, fold in enumerate(folds):
         _refuse_empty(number, fold, "labelled rows")
-        if isinstance(known, KnownLabels):
-            check_every_class(number, known, fold.train)
+        if isinstance(labels, KnownLabels):
+            check_every_class(number, labels, fold.train)
     return folds
 
 
@@ -357,20 +357,20 @@ def _refuse_empty(number: int, fold: Fold, rows: str) -> None:
         )
 
 
-def _group_folds(cv: Integral | None, known: Known, groups: Any, seed: int) -> list[Fold]:
+def _group_folds(cv: Integral | None, labels: Known, groups: Any, seed: int) -> list[Fold]:
     """Return stratified folds that keep groups of rows of X together, shuffled.
 
     Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
     class in every training set.
     """
-    of_row = np.unique(known_groups(known, groups), return_inverse=True)[1]
-    n_folds, strata = _number_of_group_folds(cv, known, of_row), known.strata
+    of_row = np.unique(known_groups(labels, groups), return_inverse=True)[1]
+    n_folds, strata = _number_of_group_folds(cv, labels, of_row), labels.strata
     n_strata = len(np.unique(strata))
     for attempt in range(GROUP_ATTEMPTS):
         folds = _split(n_folds, strata, of_row, seed + attempt)
         if all(len(np.unique(strata[fold.train])) == n_strata for fold in folds):
             return folds
-    return _checked(folds, known)
+    return _checked(folds, labels)
 
 
 def _split(n_folds: int, codes: Index, groups: Index | None, seed: Any) -> list[Fold]:
@@ -416,10 +416,10 @@ def _groups_of_classes(codes: Index, of_row: Index) -> Index:
     return np.bincount(np.unique(np.column_stack([codes, of_row]), axis=0)[:, 0])
 
 
-def _number_of_group_folds(cv: Integral | None, known: Known, of_row: Index) -> int:
+def _number_of_group_folds(cv: Integral | None, labels: Known, of_row: Index) -> int:
     """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
-    counts = _groups_of_classes(known.strata, of_row)
-    if isinstance(known, KnownTargets):
+    counts = _groups_of_classes(labels.strata, of_row)
+    if isinstance(labels, KnownTargets):
         n_groups = int(counts[0])
         if n_groups < 2:
             raise ValueError(
@@ -427,7 +427,7 @@ def _number_of_group_folds(cv: Integral | None, known: Known, of_row: Index) -> 
                 "rows of other groups, or leave out the groups."
             )
         return number_of_folds(cv, n_groups, ", in as many groups", f"they are in {n_groups}")
-    least, name = int(counts.min()), known.classes.tolist()[int(counts.argmin())]
+    least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
     if least < 2:
         raise ValueError(
             f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
@@ -437,9 +437,9 @@ def _number_of_group_folds(cv: Integral | None, known: Known, of_row: Index) -> 
     return number_of_folds(cv, least, " of every class, in as many groups", there_are)
 
 
-def _to_split(cv: Any, known: Known, chosen: Mask) -> Known:
+def _to_split(cv: Any, labels: Known, chosen: Mask) -> Known:
     """Return the labels that cv splits: those drawn at random, unless it consists of pairs."""
-    return known.keeping(~chosen[known.labeled]) if _splits(cv) else known
+    return labels.keeping(~chosen[labels.labeled]) if _splits(cv) else labels
 
 
 def _splits(cv: Any) -> bool:
@@ -467,18 +467,18 @@ def _with_chosen(
         Groups of the labelled rows.
     """
     if not _splits(cv):
-        found = [Fold(fold.train, fold.test[~chosen[fold.test]]) for fold in folds]
-        for number, fold in enumerate(found):
+        all_folds = [Fold(fold.train, fold.test[~chosen[fold.test]]) for fold in folds]
+        for number, fold in enumerate(all_folds):
             _refuse_empty(number, fold, "labelled rows that were not chosen")
-        return found
+        return all_folds
     drawn, own = np.flatnonzero(~chosen), np.flatnonzero(chosen)
-    found = []
+    all_folds = []
     for fold in folds:
         test, more = drawn[fold.test], own
         if groups is not None:
             more = own[~np.isin(groups[own], groups[test])]
-        found.append(Fold(np.sort(np.append(drawn[fold.train], more)), test))
-    return found
+        all_folds.append(Fold(np.sort(np.append(drawn[fold.train], more)), test))
+    return all_folds
 
 
 def read_repeated_folds(
@@ -495,28 +495,28 @@ def read_repeated_folds(
     together if there are any; any other cv gives the folds itself. A class that is missing in a
     training set has no score there. Rows of X with a chosen label are never held out.
     """
-    known = given.labels
+    labels = given.labels
     if chosen is not None:
-        to_split: Any = _to_split(cv, known, chosen)
+        to_split: Any = _to_split(cv, labels, chosen)
         drawn = replace(given, labels=to_split)
         folds = read_repeated_folds(cv, n_repeats, drawn, groups, seed)
-        of_row = None if groups is None else known_groups(known, groups)[given.known]
-        return _with_chosen(folds, cv, chosen[known.labeled[given.known]], of_row)
+        of_row = None if groups is None else known_groups(labels, groups)[given.known]
+        return _with_chosen(folds, cv, chosen[labels.labeled[given.known]], of_row)
     if is_number(cv):
-        codes = known.strata[given.known]
+        codes = labels.strata[given.known]
         n_folds = _possible_folds(DEFAULT_FOLDS if cv is None else int(cv), codes)
         if groups is None:
             rng = np.random.RandomState(seed)
             return [f for _ in range(n_repeats) for f in _split(n_folds, codes, None, rng)]
-        names, of_row = np.unique(known_groups(known, groups)[given.known], return_inverse=True)
+        names, of_row = np.unique(known_groups(labels, groups)[given.known], return_inverse=True)
         n_folds, seeds = _possible_groups(n_folds, names), range(seed, seed + n_repeats)
         return [fold for own in seeds for fold in _split(n_folds, codes, of_row, own)]
-    splitter = cv.splitter_of(known) if isinstance(cv, SemiSupervisedSplit) else cv
-    position = np.full(len(known.labeled), -1)
+    splitter = cv.splitter_of(labels) if isinstance(cv, SemiSupervisedSplit) else cv
+    position = np.full(len(labels.labeled), -1)
     position[given.known] = np.arange(len(given.known))
     folds = [
         Fold(*(rows[rows >= 0] for rows in (position[fold.train], position[fold.test])))
-        for fold in given_folds(splitter, known, groups)
+        for fold in given_folds(splitter, labels, groups)
     ]
     for number, fold in enumerate(folds):
         _refuse_empty(number, fold, "labelled rows of positive weight")

@@ -114,18 +114,18 @@ them as classes."
     labels = np.asarray(labels)
     finite = labels[np.isfinite(labels)] if labels.dtype.kind == "f" else labels
     values, counts = np.unique(finite, return_counts=True)
-    found = f"{where} has {len(values)} different numbers in {counts.sum()} labels"
+    counted = f"{where} has {len(values)} different numbers in {counts.sum()} labels"
     if not is_numeric_target(values, counts):
         many = values.dtype.kind in "iuf" and len(values) > MAX_CODES
-        how = f"{found}, which are predicted as classes; {SAY_NUMBERS} predicts numbers."
+        how = f"{counted}, which are predicted as classes; {SAY_NUMBERS} predicts numbers."
         return TargetKind(CLASSES, how if many else "")
     if len(values) <= MAX_CODES and counts.sum() >= LABELS_PER_NUMBER * len(values):
         raise ValueError(
-            f"{found}, which may be classes or numbers to predict: pass {SAY_CLASSES} or "
+            f"{counted}, which may be classes or numbers to predict: pass {SAY_CLASSES} or "
             f"{SAY_NUMBERS}."
         )
     return TargetKind(
-        NUMBERS, f"{found}, so numbers are predicted; {SAY_CLASSES} treats them as classes."
+        NUMBERS, f"{counted}, so numbers are predicted; {SAY_CLASSES} treats them as classes."
     )
 
 
@@ -190,9 +190,9 @@ def _refuse_few_fractions(numbers: AnyArray) -> None:
     """Raise an error for one or two numbers with fractions: too few to predict, and no classes."""
     different = np.unique(numbers)
     if len(different) < 3 and (different % 1 != 0).any():
-        found = " or ".join(f"{value:g}" for value in different)
+        written = " or ".join(f"{value:g}" for value in different)
         raise ValueError(
-            f"All known labels in y are {found}, too few to predict numbers: label more rows, or "
+            f"All known labels in y are {written}, too few to predict numbers: label more rows, or "
             f"pass {SAY_CLASSES} or {SAY_NUMBERS}."
         )
 
@@ -200,10 +200,10 @@ def _refuse_few_fractions(numbers: AnyArray) -> None:
 def _numbers_in(y: AnyArray) -> AnyArray | None:
     """Return the finite numbers that are known; None if there are none, or other labels."""
     if y.dtype.kind == "O":
-        known = [item for item in y if not is_missing(item)]
-        if not {kind_of(item) for item in known} <= {"int", "float"}:
+        labels = [item for item in y if not is_missing(item)]
+        if not {kind_of(item) for item in labels} <= {"int", "float"}:
             return None
-        y = np.array(known)
+        y = np.array(labels)
     if y.dtype.kind not in "iuf":
         return None
     numbers = y[np.isfinite(y)]
@@ -240,8 +240,8 @@ def _refuse_marker(y: AnyArray, numbers: AnyArray | None) -> None:
 
 
 def _refuse_dates(y: AnyArray) -> None:
-    known = [item for item in y if not is_missing(item)] if y.dtype.kind == "O" else []
-    if y.dtype.kind in "mM" or any(isinstance(item, date | np.datetime64) for item in known):
+    labels = [item for item in y if not is_missing(item)] if y.dtype.kind == "O" else []
+    if y.dtype.kind in "mM" or any(isinstance(item, date | np.datetime64) for item in labels):
         raise contains_dates("y")
 
 

@@ -154,8 +154,8 @@ def find_labels(y: Any, n_rows: int, *, to_learn: bool = True) -> KnownLabels:
     labeled, unlabeled = (~unknown).nonzero()[0], unknown.nonzero()[0]
     if len(labeled) == 0:
         return KnownLabels(values[:0], labeled, unlabeled, labeled)
-    known = values if len(unlabeled) == 0 else values[labeled]
-    classes, codes = _classes_and_codes(known, to_learn=to_learn)
+    labels = values if len(unlabeled) == 0 else values[labeled]
+    classes, codes = _classes_and_codes(labels, to_learn=to_learn)
     return KnownLabels(classes, labeled, unlabeled, codes)
 
 
@@ -177,27 +177,27 @@ def check_labels(
         _refuse_minus_one_as_float(classes)
 
 
-def _classes_and_codes(known: AnyArray, *, to_learn: bool) -> tuple[AnyArray, Index]:
+def _classes_and_codes(labels: AnyArray, *, to_learn: bool) -> tuple[AnyArray, Index]:
     """Return (classes, class index of each label); raise an error if they are not classes."""
-    if known.dtype.kind in "bui":
+    if labels.dtype.kind in "bui":
         # Most fits have two integer classes. For them scikit-learn's check always passes, but it
         # takes longer than fitting a small linear model, and so does sorting.
-        low, high = known.min(), known.max()
-        second = known == high
-        if low != high and (second | (known == low)).all():
-            return np.array([low, high], dtype=known.dtype), second.astype(np.intp)
-    if to_learn and known.dtype.kind in "iuf":
-        refuse_numeric_target(known, "Unknown label type: continuous. y", AS_TEXT)
-    if known.dtype.kind not in "buiU":  # these always pass, or get a warning that they may not
-        check_classification_targets(known)
-    classes, codes = np.unique(known, return_inverse=True)
+        low, high = labels.min(), labels.max()
+        second = labels == high
+        if low != high and (second | (labels == low)).all():
+            return np.array([low, high], dtype=labels.dtype), second.astype(np.intp)
+    if to_learn and labels.dtype.kind in "iuf":
+        refuse_numeric_target(labels, "Unknown label type: continuous. y", AS_TEXT)
+    if labels.dtype.kind not in "buiU":  # these always pass, or get a warning that they may not
+        check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes
 
 
 def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
     hint = " (-1 in a y of integers means unknown; rename a class called -1)"
     raise ValueError(
-        f"There is only one class among the {n_labeled} labelled rows, {listed(classes)}"
+        f"There is only one class among the {n_labeled} labelled rows, {_first_of(classes)}"
         f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
         "label at least one row of each class."
     )
@@ -210,7 +210,7 @@ def _refuse_many_classes(classes: AnyArray, n_unlabeled: int, method: str) -> No
     raise ValueError(
         "Only binary classification is supported. The type of the target is multiclass: "
         f"{method} separates two classes but found {len(classes)} classes in y, "
-        f"{listed(classes)}{hint}; keep two of them or merge them into two, or use "
+        f"{_first_of(classes)}{hint}; keep two of them or merge them into two, or use "
         "ICLSClassifier, L2SVMClassifier or SelfLearningClassifier for several, and mark unknown "
         f"labels as -1 (integers) or None.{'' if n_unlabeled else _recoding_remark(classes)}"
     )
@@ -220,9 +220,9 @@ def _refuse_minus_one_as_float(classes: AnyArray) -> None:
     """Raise an error if -1.0 is one of several classes, and nothing marks unknown labels."""
     if classes.dtype.kind == "f" and -1.0 in classes:
         raise ValueError(
-            f"y has {len(classes)} classes, {listed(classes)}: in a y of floats an unknown label "
-            "is NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a class, "
-            "convert y to strings."
+            f"y has {len(classes)} classes, {_first_of(classes)}: in a y of floats an unknown "
+            "label is NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a "
+            "class, convert y to strings."
         )
 
 
@@ -237,8 +237,8 @@ def _recoding_remark(classes: AnyArray) -> str:
     )
 
 
-def listed(items: AnyArray, limit: int = 5) -> str:
-    """Return the first items in words, for a message."""
+def _first_of(items: AnyArray, limit: int = 5) -> str:
+    """Return the first items, for a message."""
     shown = ", ".join(repr(item) for item in items[:limit].tolist())
     return shown + (", ..." if len(items) > limit else "")
 
@@ -297,11 +297,11 @@ def _without_mask(y: Any) -> AnyArray:
 def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
     unknown = np.fromiter((is_missing(item) for item in y), dtype=bool, count=len(y))
     values = y.copy()
-    known = y[~unknown]
-    if len(known) == 0:
+    labels = y[~unknown]
+    if len(labels) == 0:
         return values, unknown
-    kinds = {kind_of(item) for item in known}
-    if kinds == {"int"} and any(item == -1 for item in known):
+    kinds = {kind_of(item) for item in labels}
+    if kinds == {"int"} and any(item == -1 for item in labels):
         if unknown.any():
             raise ValueError(
                 "y has two markers of unknown labels, -1 and None, NaN or a mask: use only one, so "
@@ -314,10 +314,10 @@ def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
             f"labels to one type, and mark unknown ones ({UNKNOWN})."
         )
     if kinds == {"str"}:
-        _refuse_unknown_as_text(known)
-    plain = np.array(known.tolist())
+        _refuse_unknown_as_text(labels)
+    plain = np.array(labels.tolist())
     typed = np.zeros(len(y), dtype=plain.dtype if plain.ndim == 1 else object)
-    typed[~unknown] = known
+    typed[~unknown] = labels
     return typed, unknown
 
 
@@ -459,7 +459,7 @@ def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
         if len(np.unique(names)) == len(items) and np.isin(classes, names).all():
             return names
     raise ValueError(
-        f"The columns of possible are {listed(names)}, but y has {_counted(classes)}: name one "
+        f"The columns of possible are {_first_of(names)}, but y has {_counted(classes)}: name one "
         "column after every class, or pass an array whose columns are these classes."
     )
 
@@ -472,7 +472,7 @@ def _number_or_text(item: Any) -> str:
 def _counted(classes: AnyArray) -> str:
     if len(classes) == 0:
         return "no known label"
-    return f"{len(classes)} class{'es' if len(classes) > 1 else ''}, {listed(classes)}"
+    return f"{len(classes)} class{'es' if len(classes) > 1 else ''}, {_first_of(classes)}"
 
 
 def _refuse_impossible_rows(mask: Mask) -> None:

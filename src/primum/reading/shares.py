@@ -25,7 +25,7 @@ from primum.reading.data import effective_size
 from primum.rows import Rows
 
 # Shares, which people round, may miss a sum of 1 or a bound by this much.
-ROUNDING = 1e-6
+SHARE_ROUNDING = 1e-6
 # Beyond this many rows the distribution of a share is approximated.
 EXACT_UP_TO = 2**17
 
@@ -39,7 +39,7 @@ def shares_of(
     bounds = _given_bounds(prior, classes)
     _refuse_bad_bounds(bounds, classes)
     low, high = bounds.sum(axis=0)
-    if low > 1 + ROUNDING or high < 1 - ROUNDING:
+    if low > 1 + SHARE_ROUNDING or high < 1 - SHARE_ROUNDING:
         words = "add up to" if low == high else "allow sums between"
         sums = f"{low:.6g}" if low == high else f"{low:.6g} and {high:.6g}"
         raise ValueError(
@@ -94,7 +94,7 @@ def class_shares(prior: Any, classes: AnyArray) -> Floats:
             raise ValueError(
                 f"prior gives class {name!r} a share of {share:g}: pass shares above 0."
             )
-    if abs(shares.sum() - 1.0) > ROUNDING:
+    if abs(shares.sum() - 1.0) > SHARE_ROUNDING:
         raise ValueError(
             f"The shares of prior add up to {shares.sum():.6g}: pass shares of all "
             f"{len(classes)} classes that add up to 1."
@@ -244,7 +244,7 @@ def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
     limits = np.broadcast_arrays(shares.low, shares.high, *reach)
     of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)
     for name, low, high, least, most in of_classes:
-        if low > most + ROUNDING or high < least - ROUNDING:
+        if low > most + SHARE_ROUNDING or high < least - SHARE_ROUNDING:
             raise ValueError(
                 f"prior asks for a share of class {name!r} between {low:.4g} and {high:.4g} "
                 "of the unlabelled rows, but with the given partial labels it is between "
@@ -287,7 +287,7 @@ def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
     solution = linprog(
         np.zeros(len(unknowns)),
         A_ub=both_ways,
-        b_ub=np.concatenate([shares.high, -shares.low]) + ROUNDING / n_classes,
+        b_ub=np.concatenate([shares.high, -shares.low]) + SHARE_ROUNDING / n_classes,
         A_eq=per_mask,
         b_eq=total,
     )

@@ -21,7 +21,7 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import RMSE, Measure, measure_of, name_of
+from primum.judging.losses import RMSE, Measure, measure_of, scoring_name
 from primum.judging.settled_pair import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,
@@ -276,8 +276,8 @@ def notes_on_folds(safe: "SafeStack", held_out: HeldOut) -> list[str]:
         )
     if undefined:
         notes.append(
-            f"{name_of(safe.judged_by)} is undefined in {len(undefined)} of {n_splits} folds, so "
-            "the verdict scores the rows that all folds of a repeat hold out together."
+            f"{scoring_name(safe.judged_by)} is undefined in {len(undefined)} of {n_splits} folds, "
+            "so the verdict scores the rows that all folds of a repeat hold out together."
         )
     return notes
 

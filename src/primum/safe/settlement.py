@@ -23,7 +23,7 @@ from primum._sklearn import take_rows
 from primum._threads import using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
-from primum.judging.losses import name_of
+from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.words import Verdict
@@ -297,7 +297,7 @@ def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
     if safe.judged_by != "accuracy":
         raise ValueError(
             "Labels of the rows on which models differ settle which makes fewer errors, but not "
-            f"which is better by {name_of(safe.scoring)}: fit with scoring='accuracy'."
+            f"which is better by {scoring_name(safe.scoring)}: fit with scoring='accuracy'."
         )
     if X is None:
         raise ValueError(

@@ -49,7 +49,7 @@ USUAL_MISSING = (
     *("missing", "unknown", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
 )
 TRUE, FALSE = ("true", "yes", "y", "t", "on"), ("false", "no", "n", "f", "off")
-SECONDS_PER_DAY, HOURS_PER_DAY = 86400.0, 24
+SECONDS_PER_DAY, HOURS_PER_DAY = 86400.0, 24  # the latter, 24:00, is a time of day
 ISO = "ISO8601"
 # A time of day: 13:30, 13:30:05, 1:30 pm.
 TIME = re.compile(

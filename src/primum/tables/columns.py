@@ -260,8 +260,8 @@ def describe_columns(
     roles |= {id: "It identifies the rows.", group: "It contains the groups."}
     roles |= {target: IS_TARGET}
     ids = None if id is None else names_of(frame[id], missing)
-    found = decimal or decimal_mark_of(frame, missing)
-    kinds = [_kind(frame[name], name, missing, found) for name in frame.columns]
+    mark = decimal or decimal_mark_of(frame, missing)
+    kinds = [_kind(frame[name], name, missing, mark) for name in frame.columns]
     if decimal is not None:  # numbers that a file was read into were written so, and may be again
         read = set(frame.select_dtypes("number").columns)
         kinds = [replace(c, reading=decimal) if c.name in read else c for c in kinds]

@@ -25,11 +25,18 @@ from primum._progress import PASSES, tell
 from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.tables.cells import NUMBER, THOUSANDS, mark_shown, only_mark, sampled_cells
-from primum.tables.files import Part, TableFile, TableFormat, column_names, find_header, first_line
+from primum.tables.files import (
+    TableFile,
+    TableFormat,
+    TablePart,
+    column_names,
+    find_header,
+    first_line,
+)
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
-SNIFFED_LINES = 100
+SNIFFED_LINES = 100  # which show the separator
 CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
 ROWS_AT_A_TIME = 1024  # where rows are read one by one
 FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
@@ -268,13 +275,13 @@ class CsvTable(TableFile):
                     return numbers, other if has_mark else ""
         return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False), self._mark(text)
 
-    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:  # noqa: D102
         self.require([*numbers, *as_written])
         rows_per_part = max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
         # The empty part carries the types even if there are no rows.
         for chunk in chain([[]], self.file.chunks(rows_per_part)):
             others = {name: self._cells(chunk, name) for name in as_written}
-            yield Part(self._matrix(chunk, numbers), others)
+            yield TablePart(self._matrix(chunk, numbers), others)
 
     def _cells(self, chunk: list[Record], name: str) -> Any:
         """Return the cells of a column, without surrounding spaces, as an Arrow array."""

@@ -76,7 +76,7 @@ class TableFormat:
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """Some consecutive rows: features as numbers, other columns as Arrow arrays."""
 
     X: Floats
@@ -108,7 +108,7 @@ class TableFile(ABC):
     row_identifiers: list[str]
 
     @abstractmethod
-    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:
         """Yield all rows in order, at least one part; raise an error for non-numeric features."""
 
     @abstractmethod
@@ -266,7 +266,7 @@ class ParquetTable(TableFile):
     def pandas_code(self) -> str:  # noqa: D102
         return f"pd.read_parquet({self.path.as_posix()!r})"
 
-    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:  # noqa: D102
         import pyarrow as pa
 
         self.require([*numbers, *as_written])
@@ -274,11 +274,11 @@ class ParquetTable(TableFile):
         others = self._others(rows, list(as_written))
         waiting = next(others)
         if rows.n_rows == 0:
-            yield Part(np.empty((0, len(numbers))), columns_by_name(waiting))
+            yield TablePart(np.empty((0, len(numbers))), columns_by_name(waiting))
         for block in rows.map(_finite):
             while as_written and waiting.num_rows < block.n_rows:
                 waiting = pa.concat_tables([waiting, next(others)])
-            yield Part(block.X, columns_by_name(waiting.slice(0, block.n_rows)))
+            yield TablePart(block.X, columns_by_name(waiting.slice(0, block.n_rows)))
             waiting = waiting.slice(block.n_rows)
 
     def _others(self, rows: ParquetRows, names: list[str]) -> Iterator[Any]:
@@ -423,7 +423,7 @@ class Spreadsheet(TableFile):
         for number, row in zip(self._numbers, rows, strict=True):
             yield number, ["" if cell is None or cell != cell else cell for cell in row]
 
-    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[Part]:  # noqa: D102
+    def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:  # noqa: D102
         raise ValueError(
             "Spreadsheets are for --prepare of primum fit: save the numbers as CSV or Parquet."
         )

@@ -64,12 +64,12 @@ def typed_labels(
     ``where`` names the column in an error; numbers in text become numbers if ``from_text``.
     """
     labels = [None if _is_missing(value, missing) else value for value in values]
-    known = [label for label in labels if label is not None]
-    _refuse_other_types(known, where)
+    given = [label for label in labels if label is not None]
+    _refuse_other_types(given, where)
     if from_text:
-        convert = _number_from_text(known)
+        convert = _number_from_text(given)
     else:
-        whole = all(isinstance(label, float) and label.is_integer() for label in known)
+        whole = all(isinstance(label, float) and label.is_integer() for label in given)
         convert = int if whole else None  # missing values turn integers into floats
     if convert is not None:
         labels = [None if label is None else convert(label) for label in labels]
@@ -108,16 +108,16 @@ def refuse_measurements(labels: Sequence[Any], where: str) -> None:
     refuse_numeric_target(numbers, f"{where[0].upper()}{where[1:]}", WITH_A_LETTER)
 
 
-def _numbers(known: Sequence[Any], decimal: str | None = None) -> Floats:
+def _numbers(labels: Sequence[Any], decimal: str | None = None) -> Floats:
     """Return labels as numbers; none if one is a name, as 007 is.
 
     A few texts such as "5 %" are names too, but many are amounts.
     """
-    texts = {label for label in known if isinstance(label, str)}
+    texts = {label for label in labels if isinstance(label, str)}
     plain = all(map(NUMBER.fullmatch, texts))
     if any(re.match(r"0\d", text) for text in texts) or not (plain or len(texts) > MAX_CODES):
         return np.empty(0)
-    numbers = _best_numbers(known, decimal)
+    numbers = _best_numbers(labels, decimal)
     return np.empty(0) if np.isnan(numbers).any() else numbers
 
 
@@ -134,8 +134,8 @@ def _is_missing(value: Any, missing: Sequence[str]) -> bool:
     return text == "" or text in missing or str(value) in missing
 
 
-def _refuse_other_types(known: Sequence[Any], where: str) -> None:
-    for label in known:
+def _refuse_other_types(labels: Sequence[Any], where: str) -> None:
+    for label in labels:
         if not isinstance(label, bool | int | float | str):
             raise ValueError(
                 f"{where[0].upper()}{where[1:]} has labels of type {type(label).__name__}: store "
@@ -143,19 +143,19 @@ def _refuse_other_types(known: Sequence[Any], where: str) -> None:
             )
 
 
-def _number_from_text(known: Sequence[str]) -> Any:
+def _number_from_text(labels: Sequence[str]) -> Any:
     """Return a function that converts the labels to integers, or None if they are names."""
-    if all(map(WHOLE.fullmatch, known)):
+    if all(map(WHOLE.fullmatch, labels)):
         return int
-    if all(map(WHOLE_FLOAT.fullmatch, known)):
+    if all(map(WHOLE_FLOAT.fullmatch, labels)):
         return lambda text: int(text[:-2])
     return None
 
 
 def _without_minus_one(labels: list[Any]) -> list[Any]:
     """Return None for -1 among integers, unless there are other markers of unknown labels."""
-    known = [label for label in labels if label is not None]
-    if len(known) < len(labels) or any(type(label) is not int for label in known):
+    given = [label for label in labels if label is not None]
+    if len(given) < len(labels) or any(type(label) is not int for label in given):
         return labels
     return [None if label == -1 else label for label in labels]
 
@@ -213,13 +213,13 @@ def read_classes(values: "pd.Series", target: str, missing: Sequence[str]) -> An
 
     None stands for unknown ones.
     """
-    found = read_target(values, target, missing)
-    if found.kind.is_numeric:
-        refuse_measurements(found.labels.tolist(), f"column {target!r}")
-    return found.labels
+    column = read_target_column(values, target, missing)
+    if column.kind.is_numeric:
+        refuse_measurements(column.labels.tolist(), f"column {target!r}")
+    return column.labels
 
 
-def read_target(
+def read_target_column(
     values: "pd.Series",
     target: str,
     missing: Sequence[str],
@@ -253,12 +253,12 @@ def read_target(
         cells = names_of(values).tolist()
     from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
     labels = typed_labels(cells, where, missing, from_text=from_text)
-    known = [label for label in labels if label is not None]
+    given = [label for label in labels if label is not None]
     told = TargetKind(target_kind, told=True)
-    kind = _kind(known, where, decimal) if target_kind == AUTO else told
+    kind = _kind(given, where, decimal) if target_kind == AUTO else told
     if kind.is_numeric:
-        _check_any(known, len(labels), where)
-        kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(known, decimal)])))
+        _check_any(given, len(labels), where)
+        kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(given, decimal)])))
         return TableLabels(_as_numbers(cells, labels, missing, where, decimal), kind)
     # Of many whole numbers, which may be measurements, there is something to say.
     either = f"pass {SAY_NUMBERS} if they are numbers to predict, or " if kind.how else ""
@@ -266,33 +266,33 @@ def read_target(
     _check_known(labels, cells, where)
     if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
         labels = [None if label is None else str(label) for label in labels]
-    if len(set(known)) > MAX_CODES and not kind.told:
-        kind = replace(kind, how=kind.how or different_units(known, f"The numbers in {where}"))
+    if len(set(given)) > MAX_CODES and not kind.told:
+        kind = replace(kind, how=kind.how or different_units(given, f"The numbers in {where}"))
     return TableLabels(object_array(labels), kind)
 
 
-def _notes(known: Sequence[Any], decimal: str | None) -> Iterator[str]:
+def _notes(labels: Sequence[Any], decimal: str | None) -> Iterator[str]:
     """Yield what is said of numbers that are written as text: their unit, doubtful points."""
     import pandas as pd
 
-    reading = _best_reading(known, decimal)
+    reading = _best_reading(labels, decimal)
     if unit := reading[2:]:
         yield f"Their unit is {unit}."
     if not decimal:
-        yield doubtful_mark(pd.Series(known, dtype=object), reading)
+        yield doubtful_mark(pd.Series(labels, dtype=object), reading)
 
 
-def _kind(known: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
+def _kind(labels: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
     """Return what labels are; raise an error for a few texts among many numbers."""
-    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(known, decimal)
-    if len(numbers) or not known:
-        return kind_of_numbers(numbers, beginning) if known else TargetKind(CLASSES)
-    read = _best_numbers(known, decimal)
+    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(labels, decimal)
+    if len(numbers) or not labels:
+        return kind_of_numbers(numbers, beginning) if labels else TargetKind(CLASSES)
+    read = _best_numbers(labels, decimal)
     strange, rest = np.flatnonzero(np.isnan(read)), read[~np.isnan(read)]
     values, counts = np.unique(rest, return_counts=True)
-    mostly = 0 < len(strange) <= (1 - NUMBERS_SHARE) * len(known) and len(values) > MAX_CODES
+    mostly = 0 < len(strange) <= (1 - NUMBERS_SHARE) * len(labels) and len(values) > MAX_CODES
     if mostly and is_numeric_target(values, counts):
-        text = str(known[strange[0]])
+        text = str(labels[strange[0]])
         raise ValueError(
             f"{beginning} has the label {text[:30]!r} among {len(rest)} numbers: correct it, or "
             f"add {text!r} to missing if it marks unknown ones."
@@ -300,17 +300,17 @@ def _kind(known: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
     return TargetKind(CLASSES)
 
 
-def _best_numbers(known: Sequence[Any], decimal: str | None) -> Floats:
+def _best_numbers(labels: Sequence[Any], decimal: str | None) -> Floats:
     """Return labels as numbers, by the reading of the most; NaN for others."""
-    reading = _best_reading(known, decimal)
-    return np.array([number_of(label, reading) for label in known])
+    reading = _best_reading(labels, decimal)
+    return np.array([number_of(label, reading) for label in labels])
 
 
-def _best_reading(known: Sequence[Any], decimal: str | None) -> str:
+def _best_reading(labels: Sequence[Any], decimal: str | None) -> str:
     """Return the decimal mark and the unit by which the most labels are numbers."""
-    marks, unit = marks_by_preference(decimal), common_unit(known)
+    marks, unit = marks_by_preference(decimal), common_unit(labels)
     readings = [*marks, *(f"{mark} {unit}" for mark in marks if unit)]
-    n_unread = {how: sum(math.isnan(number_of(cell, how)) for cell in known) for how in readings}
+    n_unread = {how: sum(math.isnan(number_of(cell, how)) for cell in labels) for how in readings}
     return min(n_unread, key=lambda how: n_unread[how])
 
 
@@ -338,31 +338,31 @@ def _as_numbers(
             "of its numbers: add '-1' to missing if it marks unknown ones, otherwise write it as "
             "-1.0."
         )
-    found = object_array([None] * len(labels))
-    found[rows] = numbers.tolist()
+    column = object_array([None] * len(labels))
+    column[rows] = numbers.tolist()
     refuse_constant(numbers, where)
-    return found
+    return column
 
 
-def _check_any(known: Sequence[Any], n_rows: int, where: str) -> None:
-    if not known:
+def _check_any(labels: Sequence[Any], n_rows: int, where: str) -> None:
+    if not labels:
         raise ValueError(
             f"No row is labelled: all {n_rows} cells in {where} are empty or mark unknown numbers."
         )
 
 
 def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:
-    known = [label for label in labels if label is not None]
-    if not known:
+    given = [label for label in labels if label is not None]
+    if not given:
         raise ValueError(
             f"No row is labelled: all {len(labels)} cells in {where} are empty or mark unknown "
             "labels. Label some rows of each class."
         )
-    if len(set(known)) == 1:
-        unknown = any(plain_text(cell) == "-1" for cell in cells) and known[0] != -1
+    if len(set(given)) == 1:
+        unknown = any(plain_text(cell) == "-1" for cell in cells) and given[0] != -1
         because = ", because -1 marks unknown ones" if unknown else ""
         raise ValueError(
-            f"All {len(known)} labels in {where} are {known[0]!r}{because}: label some rows of "
+            f"All {len(given)} labels in {where} are {given[0]!r}{because}: label some rows of "
             "another class too."
         )
 

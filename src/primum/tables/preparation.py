@@ -135,8 +135,8 @@ class ReadCells(TransformerMixin, BaseEstimator):
         if hasattr(values.dtype, "kind") and values.dtype.kind in "biuf":
             return numbers_of(values, self.reading, self.missing)
         readings = readings_of_numbers(self.reading)
-        found = (numbers_of(values, reading, self.missing) for reading in readings)
-        return min(found, key=lambda numbers: int(np.isnan(numbers).sum()))
+        readable = (numbers_of(values, reading, self.missing) for reading in readings)
+        return min(readable, key=lambda numbers: int(np.isnan(numbers).sum()))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns; of dates, times and missing cells, with a remark.

@@ -31,7 +31,7 @@ from primum.tables.cells import (
     vectors_of,
 )
 from primum.tables.columns import Column, describe_columns, no_such_column
-from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target
+from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target_column
 from primum.tables.preparation import preparing
 from primum.tables.remarks import remarks_on
 from primum.tables.text import count_terms
@@ -223,8 +223,8 @@ def table_problem(
     if target_kind != CLASSES:
         _refuse_dates(next(c for c in columns if c.name == target), frame[target], missing)
     mark = decimal or decimal_mark_of(frame, missing)
-    found = read_target(frame[target], target, missing, target_kind, mark)
-    labels = found.labels
+    column = read_target_column(frame[target], target, missing, target_kind, mark)
+    labels = column.labels
     mask = None if marks is None else marked_rows(frame[marks], missing)
     if isinstance(chosen, np.ndarray):
         mask = chosen[: len(frame)]
@@ -254,11 +254,11 @@ def table_problem(
                 identity=id,
                 independent=told,
                 chosen=mask,
-                numeric=found.kind.is_numeric,
+                numeric=column.kind.is_numeric,
             ),
         ],
         chosen=mask,
-        kind=found.kind,
+        kind=column.kind,
     )
 
 
@@ -266,8 +266,8 @@ def _refuse_dates(column: Column, values: "pd.Series", missing: Sequence[str]) -
     """Raise an error if a target consists of dates; a few dates as text may be classes."""
     if column.kind != "date":
         return
-    known = {cell for cell in objects_of(values, missing) if cell is not None}
-    if len(known) > MAX_CODES or not all(isinstance(cell, str) for cell in known):
+    labels = {cell for cell in objects_of(values, missing) if cell is not None}
+    if len(labels) > MAX_CODES or not all(isinstance(cell, str) for cell in labels):
         raise contains_dates(f"Column {column.name!r}")
 
 
@@ -402,9 +402,9 @@ def sampled(
     """
     if len(frame) <= max_rows or target not in frame.columns:
         return frame, ""
-    found = read_target(frame[target], target, missing, target_kind, decimal)
-    labels = found.labels
-    if found.kind.is_numeric:  # as if all rows were of one class
+    column = read_target_column(frame[target], target, missing, target_kind, decimal)
+    labels = column.labels
+    if column.kind.is_numeric:  # as if all rows were of one class
         labels = object_array(None if label is None else NUMBERS for label in labels)
     rng = np.random.default_rng(seed)
     labeled = _labeled_sample(labels, max_rows // 2, rng)

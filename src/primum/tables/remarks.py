@@ -429,6 +429,7 @@ def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[Alert]:
         )
 
 
+# Values that occur in both kinds of rows are too few below this p-value, of all columns together.
 SIGNIFICANCE = 0.001
 # With fewer of the values that would occur in both by chance, they are "far fewer".
 FEW_SHARE = 0.5
@@ -436,6 +437,7 @@ FEW_SHARE = 0.5
 LEAST_VALUES = 3
 # With a smaller share of labelled rows that repeat a value, little changes.
 VISIBLE_SHARE = 0.1
+# The exponent s of Chernoff's bound is sought up to this: e**-50 is nothing.
 LARGEST_EXPONENT = 50.0
 
 

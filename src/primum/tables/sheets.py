@@ -294,20 +294,20 @@ def read_filled(
     columns = _columns(table, sheet)
     unit = "line" if table.is_text else "row"
     finder = _Finder(sheet, columns, [cells for _, cells in rows])
-    found: dict[str, tuple[str, int]] = {}
+    label_and_line: dict[str, tuple[str, int]] = {}
     for line, cells in rows:
         where = f"{path}, {unit} {line}"
         label = _label(cells[columns[sheet.target]], classes, where)
         if label is None:
             continue
         key = finder.key_of(cells, where)
-        if key in found and found[key][0] != label:
+        other, at = label_and_line.setdefault(key, (label, line))
+        if other != label:
             raise ValueError(
-                f"{where}, has the label {label!r} for the row {key}, but {unit} {found[key][1]} "
-                f"has {found[key][0]!r}: keep one of them."
+                f"{where}, has the label {label!r} for the row {key}, but {unit} {at} has "
+                f"{other!r}: keep one of them."
             )
-        found.setdefault(key, (label, line))
-    return {key: label for key, (label, _) in found.items()}
+    return {key: label for key, (label, _) in label_and_line.items()}
 
 
 def _opened(path: Path, table_format: TableFormat) -> tuple[TableFile, list[tuple[int, list[str]]]]:
@@ -553,15 +553,15 @@ def _replaced(text: str) -> str:
 @lru_cache(maxsize=2**16)
 def _numbers(text: str) -> tuple[tuple[float, float], ...]:
     """Return what number a cell may be, by either decimal mark, and half its last digit."""
-    found = []
+    numbers = []
     for mark in ".,":
         number = number_of(text, mark)
         if np.isfinite(number):
             mantissa, _, exponent = text.lower().partition("e")
             decimals = len(re.sub(r"\D", "", mantissa.rpartition(mark)[2])) if mark in text else 0
             power = int(exponent) if re.fullmatch(r"[+-]?\d+", exponent) else 0
-            found.append((number, 0.5 * 10.0 ** (min(power, 300) - decimals)))
-    return tuple(found)
+            numbers.append((number, 0.5 * 10.0 ** (min(power, 300) - decimals)))
+    return tuple(numbers)
 
 
 @lru_cache(maxsize=2**16)

@@ -35,6 +35,7 @@ from primum.tables.cells import names_of, object_array
 
 # Terms of either kind: the most frequent ones, and the rows that they are taken from.
 MOST_TERMS, MOST_SAMPLED, LEAST_ROWS = 2**14, 20_000, 2
+# Characters in a group: two and three, the least and the most.
 GROUP_SIZES = (2, 3)
 # Rows whose terms are counted at a time.
 ROWS_PER_BLOCK = 10_000
@@ -128,8 +129,8 @@ def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
         The most frequent terms.
     """
     step = -(-len(texts) // MOST_SAMPLED)
-    found = ["\n".join(_terms(how, texts[:: max(step, 1)])) for how in HOW]
-    return Vocabulary(*found) if any(found) else None
+    terms = ["\n".join(_terms(how, texts[:: max(step, 1)])) for how in HOW]
+    return Vocabulary(*terms) if any(terms) else None
 
 
 def _terms(how: dict[str, Any], texts: Sequence[str]) -> list[str]:

@@ -35,7 +35,7 @@ from primum.experiments.race import (
     LEVEL,
     SAFE,
     SUPERVISED,
-    differences,
+    paired_differences,
     race_summary,
     race_totals,
     ratios,
@@ -120,7 +120,7 @@ def write_results(run: Run) -> DataFrame:
     return summary
 
 
-def write_table(folder: Path, table: Table, name: str) -> None:
+def write_table_files(folder: Path, table: Table, name: str) -> None:
     """Write a table as text, Markdown, LaTeX and HTML."""
     folder.mkdir(parents=True, exist_ok=True)
     page = html_page(name, [(name, [table.to_html()])])
@@ -132,7 +132,7 @@ def write_table(folder: Path, table: Table, name: str) -> None:
 def write_datasets_report(folder: Path, datasets: Sequence[Dataset]) -> list[str]:
     """Write Table 1."""
     table = datasets_table(datasets)
-    write_table(folder, table, "table1")
+    write_table_files(folder, table, "table1")
     page = html_page("Data sets (Table 1)", [("Data sets", [table.to_html()])])
     write_file(folder / "report.html", page)
     return [table.to_text()]
@@ -143,8 +143,8 @@ def write_table_report(run: Run, name: str) -> list[str]:
     summary = write_results(run)
     error = error_table(summary)
     loss = error_table(_with_the_twins_loss(summary), "loss_test")
-    write_table(run.folder / "tables", error, f"{name}-error")
-    write_table(run.folder / "tables", loss, f"{name}-loss")
+    write_table_files(run.folder / "tables", error, f"{name}-error")
+    write_table_files(run.folder / "tables", loss, f"{name}-loss")
     sections = [
         ("Classification error", [error.to_html()]),
         ("Loss on test rows", [loss.to_html()]),
@@ -154,7 +154,7 @@ def write_table_report(run: Run, name: str) -> list[str]:
     optima = list(paper.local_optima_sentences(folds, summary)) if len(folds) else []
     if optima:
         minima = minima_table(folds)
-        write_table(run.folder / "tables", minima, f"{name}-minima")
+        write_table_files(run.folder / "tables", minima, f"{name}-minima")
         sections.append(("Local optima of the TSVM", [*map(paragraph, optima), minima.to_html()]))
     words = _write_page(run, _judgment(run.plan, summary), sections)
     return [error.to_text(), *words, *optima]
@@ -248,7 +248,7 @@ def write_race_report(run: Run, name: str) -> list[str]:
     sections = []
     compared = {measure: race_table(run.results, measure) for measure in SHOWN}
     for measure, table in compared.items():
-        write_table(run.folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
+        write_table_files(run.folder / "tables", table, f"{name}-{measure.removesuffix('_test')}")
         sections.append((SHOWN[measure][0].capitalize(), [table.to_html()]))
     words = _write_page(run, _race_sentences(run.results), sections)
     return [compared["error"].to_text(), *words]
@@ -257,7 +257,7 @@ def write_race_report(run: Run, name: str) -> list[str]:
 def race_table(results: DataFrame, measure: str = "error") -> Table:
     """Return the differences of all methods from the better baseline, in hundredths."""
     what, unit = SHOWN[measure]
-    compared = differences(results, measure)
+    compared = paired_differences(results, measure)
     names = list(compared["classifier"].unique())
     rows = []
     for dataset, group in compared.groupby("dataset", sort=False):
@@ -298,7 +298,9 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
             (None, BETTER_BASELINE, ""),
             (SUPERVISED, "the supervised stack", ", which is due to the unlabelled rows"),
         ):
-            total = race_summary(differences(results, measure, against)).set_index("classifier")
+            total = race_summary(paired_differences(results, measure, against)).set_index(
+                "classifier"
+            )
             safe = total.loc[SAFE]
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
             yield (
@@ -338,13 +340,13 @@ def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> l
 
 def write_number_race_report(folder: Path, results: DataFrame) -> list[str]:
     """Write results, tables and the page of the race; return what to print."""
-    found = ratios(results)
+    table_of_ratios = ratios(results)
     write_file(folder / "results.parquet", results.to_parquet(index=False))
     write_file(folder / "summary.csv", number_race_summary(results).round(6).to_csv(index=False))
-    numbers = found["n_labeled"].unique().tolist()
+    numbers = table_of_ratios["n_labeled"].unique().tolist()
     tables = {number: number_race_table(results, number) for number in numbers}
     for number, table in tables.items():
-        write_table(folder / "tables", table, f"safe-regression-{number}")
+        write_table_files(folder / "tables", table, f"safe-regression-{number}")
     words = list(number_race_sentences(results))
     sections: list[Section] = [
         (f"{number} labels", [table.to_html()]) for number, table in tables.items()
@@ -367,16 +369,16 @@ def number_race_summary(results: DataFrame) -> DataFrame:
 def number_race_table(results: DataFrame, n_labeled: int) -> Table:
     """Return the ratios of all models to ridge regression with a number of labels."""
     chosen = results[results["n_labeled"] == n_labeled]
-    found, due = ratios(chosen), ratios(chosen, SUPERVISED)
-    names = [name for name in found["model"].unique() if name not in ("ridge", BASELINE)]
+    ratios_to_ridge, due = ratios(chosen), ratios(chosen, SUPERVISED)
+    names = [name for name in ratios_to_ridge["model"].unique() if name not in ("ridge", BASELINE)]
     rows = []
-    for dataset, group in found.groupby("dataset", sort=False):
+    for dataset, group in ratios_to_ridge.groupby("dataset", sort=False):
         row = group.set_index("model")
         of_rows = due[(due["dataset"] == dataset) & (due["model"] == SAFE)].iloc[0]
         ridge = Cell(f"{group['reference_mean'].iloc[0]:.3g}")
         cells = [_ratio_cell(row.loc[name]) for name in names]
         rows.append((Cell(str(dataset)), ridge, *cells, _ratio_cell(of_rows)))
-    totals = race_totals(found).set_index("model").loc[names]
+    totals = race_totals(ratios_to_ridge).set_index("model").loc[names]
     of_rows = race_totals(due).set_index("model").loc[SAFE]
     columns = [*(totals.loc[name] for name in names), of_rows]
     foot = (
@@ -390,9 +392,9 @@ def number_race_table(results: DataFrame, n_labeled: int) -> Table:
     )
     return Table(
         f"RMSE on test rows with {n_labeled} labels, as a ratio to that of tuned ridge regression; "
-        f"means over {found['repeats'].max()} repeats. The last column is what unlabelled rows "
-        "contribute. Bold: better, underlined: worse (paired t-test of the logarithm, Holm's "
-        f"correction, {LEVEL:.0%}).",
+        f"means over {ratios_to_ridge['repeats'].max()} repeats. The last column is what "
+        "unlabelled rows contribute. Bold: better, underlined: worse (paired t-test of the "
+        f"logarithm, Holm's correction, {LEVEL:.0%}).",
         ("Problem", "RMSE of ridge", *names, UNLABELED_COLUMN),
         tuple(rows),
         foot,

@@ -65,7 +65,7 @@ def datasets_table(datasets: Sequence[Dataset]) -> Table:
     )
 
 
-def measured(summary: DataFrame, measure: str) -> str:
+def measure_in_words(summary: DataFrame, measure: str) -> str:
     """Return a description of a measure of a summary, with its unit."""
     losses = set(summary["loss"].dropna()) if "loss" in summary else set()
     if measure != "loss_test" or len(losses) != 1:
@@ -116,8 +116,8 @@ def error_table(summary: DataFrame, measure: str = "error") -> Table:
     cells = cells.assign(se=cells["sd_over_repeats"] / cells["repeats"] ** 0.5)
     repeats, twin = int(cells["repeats"].max()), twin_of(cells)
     caption = (
-        f"Mean {measured(cells, measure)} over {repeats} repeats; in parentheses, the number of "
-        f"them worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
+        f"Mean {measure_in_words(cells, measure)} over {repeats} repeats; in parentheses, the "
+        f"number of them worse than {twin}. {BOLD} Underlined: significantly worse than {twin} "
         "(Wilcoxon, p < 0.01). Small print: ± the standard error of the mean, then the published "
         "mean and z."
     )
@@ -183,7 +183,7 @@ def _result_cell(measure: str, repeats: int, cell: Series, bold: bool) -> Cell:
 
 
 def _result_caption(cells: DataFrame, measure: str, repeats: int) -> str:
-    what, twin = measured(cells, measure), twin_of(cells)
+    what, twin = measure_in_words(cells, measure), twin_of(cells)
     at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
     if measure == "seconds":
         return f"Median {what} over up to {repeats} repeats.{at}"

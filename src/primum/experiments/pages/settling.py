@@ -19,7 +19,7 @@ from primum._words import counted
 from primum.comparison.store import read_snapshot
 from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
-from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table
+from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table_files
 from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
@@ -58,6 +58,7 @@ CURVES = {
     "not_worse": ("the same, until known to be not worse", COLORS["oracle"], ":"),
     "random": ("random rows", COLORS["supervised"], "--"),
 }
+# Numbers of labels on the axis of the figure, whose scale is logarithmic, and its size in inches.
 TICKS = (0, 10, 30, 100, 300, 1000)
 WIDTH, HEIGHT = 6.4, 3.8
 
@@ -209,7 +210,7 @@ def labels_table(results: DataFrame, alpha: float) -> Table:
     return Table.of(caption, ("Rows that differ", "Truth", *GROUP_HEADER), rows)
 
 
-def datasets_table(results: DataFrame, alpha: float) -> Table:
+def problems_table(results: DataFrame, alpha: float) -> Table:
     """Return what labels settle on every data set, for both questions."""
     orders = questions_of(results)
     rows = []
@@ -234,7 +235,7 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
     ``n_different`` is the least number of rows on which the models of a fit must differ.
     """
     rows = results[(results["kind"] == settling.MODEL) & (results["n_different"] >= n_different)]
-    found = []
+    of_arms = []
     for arm in settling.ARMS if len(rows) else ():
         numbers: dict[str, Any] = {"arm": arm}
         for measure in ("error", "error_own"):
@@ -249,8 +250,8 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
                 f"{measure}_change": change.mean(),
                 f"{measure}_change_se": change.std() / np.sqrt(len(change)),
             }
-        found.append(numbers)
-    return DataFrame(found)
+        of_arms.append(numbers)
+    return DataFrame(of_arms)
 
 
 def model_table(results: DataFrame, n_further: int) -> Table:
@@ -426,12 +427,12 @@ def write_settling_report(folder: Path, results: DataFrame, missing: Sequence[st
     tables = {
         "verdicts": verdicts_table(results, alpha),
         "labels": labels_table(results, alpha),
-        "datasets": datasets_table(results, alpha),
+        "datasets": problems_table(results, alpha),
     }
     if (results["kind"] == settling.MODEL).any():
         tables["model"] = model_table(results, int(design["n_further"]))
     for name, table in tables.items():
-        write_table(folder / "tables", table, f"settling-{name}")
+        write_table_files(folder / "tables", table, f"settling-{name}")
     words = list(sentences(results, alpha))
     if missing:
         words.append(f"Not run, because the data were not found: {', '.join(missing)}.")
