@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from generate import several_classes
 from primum.methods.gaussian.contrastive_pessimistic_lda import ContrastiveLikelihood
-from primum.methods.gaussian.family import GaussianFamily, coordinates_of
+from primum.methods.gaussian.family import GaussianFamily, coordinates_of, scatter
 from primum.methods.gaussian.iclda import LabeledLikelihood
 
 seeds = st.integers(0, 2**32 - 1)
@@ -67,3 +67,15 @@ def test_the_contrastive_likelihood_is_convex_and_not_negative(seed):
     share = rng.uniform()
     chord = share * f(one)[0] + (1 - share) * f(other)[0]
     assert 0 <= f(share * one + (1 - share) * other)[0] <= chord + 1e-12
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_the_scatter_is_the_sum_over_rows_and_classes_without_cancellation(n_classes):
+    rng = np.random.default_rng(n_classes)
+    Z, R = 1e8 + rng.normal(size=(40, 3)), rng.dirichlet(np.ones(n_classes), 40)
+    R[:10] = np.eye(n_classes)[rng.integers(0, n_classes, 10)]
+    R[0] = 0.0  # a row without weight
+    means = (R.T @ (Z - 1e8)) / R.sum(axis=0)[:, None]
+    off = (Z - 1e8)[:, None, :] - means
+    expected = np.einsum("ik,ikd,ike->de", R, off, off)
+    np.testing.assert_allclose(scatter(Z, R, 1e8 + means), expected, rtol=1e-6)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from primum.labellings.problem import FormedColumns, LabelProblem, without_mean
 from primum.labellings.sets import LabelInterval, Simplex
+from primum.solvers import newton
 from primum.solvers.newton import solve_from, solve_newton
 
 
@@ -56,3 +57,16 @@ def test_no_answer_without_iterations():
     problem = random_problem(0, 2, weighted=False)
     start = problem.labels.best(np.random.default_rng(0).normal(size=40))
     assert solve_from(problem, start, 1e-8, 1) is None
+
+
+def test_many_free_labels_of_a_similar_problem_are_moved_by_gradients(monkeypatch):
+    rng = np.random.default_rng(0)
+    M = np.linalg.qr(rng.normal(size=(1000, 700)))[0] * rng.uniform(0.5, 1.0, 700)
+    labels, inside = Simplex(3), rng.dirichlet(np.full(3, 3.0), 700)
+    target = without_mean(M @ inside + 0.01 * rng.normal(size=(1000, 3)))
+    problem = LabelProblem(FormedColumns(M), target, labels, loss_unit=2.0 / 700)
+    similar = labels.project(inside + 0.05 * rng.normal(size=inside.shape))
+    monkeypatch.setattr(newton, "minimise_psi", None)  # no Newton step is taken
+    warm = solve_from(problem, similar, 1e-8, 10000)
+    assert warm.proven
+    assert problem.judge(warm.labels).within(1e-13)

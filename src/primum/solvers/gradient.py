@@ -32,11 +32,16 @@ def is_large(problem: LabelProblem) -> bool:
     return K > 1 and problem.prior is None and min(r, n) * K >= WORTH_IT
 
 
-def descend(problem: LabelProblem, goal: float) -> tuple[Floats, int] | None:
-    """Return (labels with a gap within the goal, steps), or None if the goal is too far away."""
+def descend(
+    problem: LabelProblem, goal: float, start: Floats | None = None
+) -> tuple[Floats, int] | None:
+    """Return (labels with a gap within the goal, steps), or None if the goal is too far away.
+
+    ``start`` are the labels of a similar problem; None: the centres of the label sets.
+    """
     labels, weight = problem.labels, problem.columns.weight
     multiply, C, curvature = _curvature(problem)
-    q = y = labels.centres(problem.n_rows)
+    q = y = labels.centres(problem.n_rows) if start is None else start
     t, gaps = 1.0, [np.inf]
     for step in range(1, MOST_STEPS + 1):
         ahead = labels.project(y - (multiply(y) - C) / curvature)

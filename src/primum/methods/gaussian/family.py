@@ -229,9 +229,18 @@ class ModelsOfLabels:
 
 
 def scatter(Z: Floats, R: Floats, means: Floats) -> Floats:
-    """Return ``sum_ik r_ik (z_i - m_k)(z_i - m_k)'``, without cancellation."""
-    total = np.zeros((Z.shape[1], Z.shape[1]))
-    for weight, mean in zip(R.T, means, strict=True):
-        centered = Z - mean
-        total += (centered.T * weight) @ centered
-    return 0.5 * (total + total.T)
+    """Return ``sum_ik r_ik (z_i - m_k)(z_i - m_k)'``, without cancellation.
+
+    With the weight ``r_i = sum_k r_ik`` and the mean ``c_i = sum_k r_ik m_k / r_i`` of every row,
+
+        sum_i r_i (z_i - c_i)(z_i - c_i)' + sum_{k < l} a_kl (m_k - m_l)(m_k - m_l)',
+
+    with ``a_kl = sum_i r_ik r_il / r_i``, is the same, and no summand is negative.
+    """
+    totals = R.sum(axis=1)
+    shares = R / np.where(totals > 0, totals, 1.0)[:, None]
+    centered = Z - shares @ means
+    first, second = np.triu_indices(R.shape[1], 1)
+    apart = means[first] - means[second]
+    total = (centered.T * totals) @ centered + (apart.T * (R.T @ shares)[first, second]) @ apart
+    return np.asarray(0.5 * (total + total.T))
