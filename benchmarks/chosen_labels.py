@@ -33,7 +33,7 @@ import pandas as pd
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from primum.comparison.workers import rng_for
+from primum.comparison.plan import rng_for
 from primum.experiments.scenarios import helpful_clusters, helpful_manifold, useless_linear
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Predictions, read_scoring

@@ -21,7 +21,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from primum import LeastSquaresClassifier
-from primum.comparison.workers import rng_for
+from primum.comparison.plan import rng_for
 from primum.experiments.datasets import load
 from primum.judging.objectives import read_objective, tuned_rule, untuned_rule
 

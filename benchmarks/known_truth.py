@@ -25,8 +25,9 @@ from threadpoolctl import threadpool_limits
 
 from primum import SafeClassifier
 from primum._progress import with_progress
+from primum.comparison.plan import rng_for
+from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore
-from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.datasets import available
 from primum.experiments.scenarios import PAPER, SCENARIOS, SIMULATED
 from primum.judging.losses import ROW_LOSSES, Predictions

@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from primum import SafeRegressor
 from primum._progress import with_progress
+from primum.comparison.plan import rng_for
+from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore
-from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.scenarios import NUMBER_SCENARIOS
 from primum.judging.difference import EQUIVALENT_SHARE
 

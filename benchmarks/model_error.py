@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from primum.comparison.workers import rng_for
+from primum.comparison.plan import rng_for
 from primum.experiments.datasets import load
 from primum.judging.difference import n_counted, n_independent, rate_interval, tails_of
 

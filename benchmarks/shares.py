@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from primum.comparison.workers import rng_for
+from primum.comparison.plan import rng_for
 from primum.experiments.datasets import load
 from primum.judging.drift import covariate_weights, label_weights
 from primum.judging.shares import COVARIATE, LABEL, RANDOM, FoldScores, estimate_shares

@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum.comparison.code import code_of
+from primum.comparison.decision import baseline_with_rule, without_rules
 from primum.comparison.plan import last_step
-from primum.comparison.ruled import baseline_with_rule, without_rules
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry
 from primum.safe import TunedDecisionClassifierCV

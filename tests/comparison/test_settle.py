@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.page import answer_part
-from primum.comparison.settled import TWO_QUESTIONS
+from primum.comparison.settle import TWO_QUESTIONS
 from primum.comparison.words import BEFORE_LABELS, REFITTED
 from primum.judging.settled_pair import SettledPair
 from primum.judging.settlement import Settlement

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from primum.comparison.run import run_parallel
 from primum.comparison.store import FolderLock
-from primum.comparison.workers import run_parallel
 
 CODE = """
 import os, sys, time

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from primum.comparison.workers import rng_for
+from primum.comparison.plan import rng_for
 from primum.experiments import error, harm, squared_hinge, squared_loss
 from primum.experiments.paper import agreement, compare_with_published
 

@@ -43,7 +43,7 @@ def run(folder, *methods):
 
 
 def splits():
-    from primum.comparison.workers import rng_for
+    from primum.comparison.plan import rng_for
 
     return DESIGN.splits(Y, 3, rng_for(0, DESIGN.name, "a", 0))
 

@@ -14,8 +14,8 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
 from primum import ICLSClassifier, L2SVMClassifier, LeastSquaresClassifier
+from primum.comparison.plan import rng_for
 from primum.comparison.store import describe_data
-from primum.comparison.workers import rng_for
 from primum.experiments import (
     BASELINES,
     LEAST_SQUARES,

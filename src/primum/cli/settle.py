@@ -16,7 +16,7 @@ from primum.cli._labelling import (
     update_report,
 )
 from primum.cli._options import format_options, plain_errors, warn
-from primum.comparison.settled import in_words
+from primum.comparison.settle import in_words
 from primum.judging.error_bounds import OPEN
 from primum.tables.files import TableFormat
 

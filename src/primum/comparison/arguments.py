@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from primum._sklearn import count_rows, learner_of, take_rows
 from primum._words import find_name, suggestion
+from primum.comparison.decision import LEAST_FOLDS, baseline_with_rule, with_rules
 from primum.comparison.plan import ComparisonPlan, PartlyLabeledTable
 from primum.comparison.records import Records
-from primum.comparison.ruled import LEAST_FOLDS, baseline_with_rule, with_rules
 from primum.comparison.words import BASELINE
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.preprocessing import StandardScaler
 
 from primum.comparison.arguments import has_rules, inner_folds
-from primum.comparison.ruled import without_rules
+from primum.comparison.decision import without_rules
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry, last_step
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor

@@ -26,23 +26,21 @@ from primum.comparison.card import (
     NumberChanges,
 )
 from primum.comparison.charts import plot_comparison
-from primum.comparison.decision import Decision, decision_of
-from primum.comparison.model import Coefficient, coefficients_of, fit_model
+from primum.comparison.decision import Decision, decision_of, fitted_parts
+from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
 from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
-from primum.comparison.plan import ComparisonPlan, check_numbers, read_table
+from primum.comparison.plan import ComparisonPlan, check_numbers, read_seed, read_table
 from primum.comparison.records import Records
 from primum.comparison.result import ComparisonResult
-from primum.comparison.ruled import fitted_parts
 from primum.comparison.run import run_comparison
 from primum.comparison.settle import (
-    Models,
+    SettledComparison,
     ask,
     fit_with_labels,
     rows_to_label,
     settled_in,
     why_not,
 )
-from primum.comparison.settled import SettledComparison
 from primum.comparison.shares import shares_in, with_shift
 from primum.comparison.words import (
     BASELINE,
@@ -52,7 +50,6 @@ from primum.comparison.words import (
     LabellingWords,
     compose_headline,
 )
-from primum.comparison.workers import read_seed
 from primum.judging.difference import LEVEL
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares

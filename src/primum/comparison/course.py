@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from primum.comparison import words
 from primum.comparison.page import answer_part
-from primum.comparison.settle import duels_of, settled_in
-from primum.comparison.settled import SettledComparison, settled_by, settlement_part
+from primum.comparison.settle import (
+    SettledComparison,
+    duels_of,
+    settled_by,
+    settled_in,
+    settlement_part,
+)
 from primum.judging.settlement import Settlement
 from primum.judging.words import Alert
 from primum.pages.page import Part, with_part

@@ -1,19 +1,30 @@
-"""The models of a comparison fitted to all rows, and the coefficients of a linear baseline."""
+"""The models of a comparison fitted to all rows: what they predict, and linear coefficients."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
+from primum._typing import AnyArray, Index
 from primum.comparison.arguments import with_preparation
-from primum.comparison.plan import ComparisonPlan
-from primum.comparison.run import fit_entry, fit_whole
+from primum.comparison.plan import ComparisonPlan, seeded
+from primum.comparison.run import OWN, fit_entry, fit_whole, unlabeled_predictions
 from primum.comparison.target import Target
 from primum.comparison.words import BASELINE
-from primum.comparison.workers import seeded
+from primum.judging.disagreements import ROWS_PER_BLOCK
 from primum.reading.classifiers import Entry, last_step
+from primum.tables.cells import names_of
+from primum.tables.labels import read_classes
+from primum.tables.problem import features_like
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from primum.comparison.compare import Comparison
+    from primum.tables.problem import TableProblem
 
 
 @dataclass(frozen=True)
@@ -138,3 +149,119 @@ def _feature_names(model: Any, n_features: int) -> list[str]:
         return [str(name) for name in model[:-1].get_feature_names_out()]
     named = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_features)] if named is None else [str(n) for n in named]
+
+
+@dataclass(frozen=True)
+class Models:
+    """The predictions of a comparison's fitted models for all of its unlabelled rows.
+
+    Attributes
+    ----------
+    result : Comparison
+        The comparison.
+    whole : DataFrame or None
+        A larger table of which the compared one is a sample: its unlabelled rows are meant.
+    """
+
+    result: "Comparison"
+    whole: "pd.DataFrame | None" = None
+
+    @cached_property
+    def rows(self) -> Index:
+        """Positions of the unlabelled rows."""
+        if self.whole is None:
+            return self.result.plan.table.known.unlabeled
+        return np.flatnonzero([label is None for label in self._labels_of_whole])
+
+    @cached_property
+    def _labels_of_whole(self) -> AnyArray:
+        assert self.whole is not None
+        problem = self._problem
+        return read_classes(
+            self.whole[problem.target], problem.target, problem.arguments["missing"]
+        )
+
+    @property
+    def _problem(self) -> "TableProblem":
+        assert self.result.problem is not None
+        return self.result.problem
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The table as it was written."""
+        return self._problem.frame if self.whole is None else self.whole
+
+    def ids(self, rows: Index) -> list[str] | None:
+        """Return the ids of some rows, if the table has them."""
+        problem = self.result.problem
+        if problem is None or problem.ids is None:
+            return None
+        name, missing = problem.arguments["id"], problem.arguments["missing"]
+        whole = self.whole
+        ids = problem.ids[rows] if whole is None else names_of(whole[name].iloc[rows], missing)
+        return ["" if one is None else str(one) for one in ids]
+
+    def known_labels(self) -> dict[int | str | None, int]:
+        """Return the labels of the table, as codes, by position and by id."""
+        labels = self.result.plan.table.labels
+        rows, codes = labels.labeled, labels.codes.tolist()
+        if self.whole is not None:
+            code_of = {name: code for code, name in enumerate(labels.classes.tolist())}
+            known = [(i, code_of.get(one)) for i, one in enumerate(self._labels_of_whole)]
+            both = [(row, code) for row, code in known if code is not None]
+            rows, codes = np.array([row for row, _ in both], np.intp), [code for _, code in both]
+        found: dict[int | str | None, int] = dict(zip(rows.tolist(), codes, strict=True))
+        ids = self.ids(rows)
+        return found if ids is None else found | dict(zip(ids, codes, strict=True))
+
+    def codes(self, name: str, which: str = OWN) -> AnyArray:
+        """Return what a model predicts for the unlabelled rows: codes of classes, or numbers.
+
+        Parameters
+        ----------
+        name : str
+            The method, or "baseline".
+        which : {"own", "supervised"}
+            The method itself, or its supervised stack.
+
+        Returns
+        -------
+        array of shape (n_unlabeled,)
+            One code, or number, for every unlabelled row.
+        """
+        if (name, which) not in self._found:
+            self._found.update({(name, key): codes for key, codes in self._of(name).items()})
+        return self._found[name, which]
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], AnyArray]:
+        return {}
+
+    @property
+    def _target(self) -> Target:
+        return self.result.plan.table.target
+
+    def _of(self, name: str) -> dict[str, AnyArray]:
+        stored = self.result.records.cross_fitted.get(name)
+        if self.whole is not None:
+            parts = [self._in_block(name, rows) for rows in self._blocks()]
+            return {which: np.concatenate([part[which] for part in parts]) for which in parts[0]}
+        if stored is not None and stored.unlabeled:
+            return {key: self._target.stored(found) for key, found in stored.unlabeled.items()}
+        return self._by(name, take_rows(self.result.plan.table.X, self.rows))
+
+    def _by(self, name: str, X: Any) -> dict[str, AnyArray]:
+        """Return what a model, and its supervised stack, predicts for some rows."""
+        model = self.result.fit(name)
+        if name in self.result.records.cross_fitted:
+            return unlabeled_predictions(model, X, self._target)
+        return {OWN: self._target.predict_stored(model, X)}
+
+    def _blocks(self) -> list[Index]:
+        n_rows = len(self.rows)
+        starts = range(0, max(n_rows, 1), ROWS_PER_BLOCK)
+        return [self.rows[start : start + ROWS_PER_BLOCK] for start in starts]
+
+    def _in_block(self, name: str, rows: Index) -> dict[str, AnyArray]:
+        """Return the predictions of some rows of the larger table."""
+        return self._by(name, features_like(self._problem, self.frame.iloc[rows]))

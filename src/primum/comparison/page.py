@@ -15,7 +15,7 @@ from primum._words import counted
 from primum.comparison.charts import ANSWERS, changes_chart, curve_chart
 from primum.comparison.code import code_of, target_of
 from primum.comparison.decision import decision_part
-from primum.comparison.settled import HEADING, settlement_part
+from primum.comparison.settle import HEADING, settlement_part
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (

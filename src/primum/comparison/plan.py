@@ -9,6 +9,7 @@ Rounds of fits come in the order of their importance, so that a comparison that 
 has done the most important ones.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -17,6 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
@@ -24,7 +26,6 @@ from primum._typing import Floats, Index, Mask
 from primum.comparison.store import describe
 from primum.comparison.target import ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
-from primum.comparison.workers import rng_for
 from primum.judging.held_out import HeldOut
 from primum.judging.words import judges_itself
 from primum.reading.arrays import locating_bad_values
@@ -601,3 +602,32 @@ def _checksum(value: Any) -> str:
     import joblib
 
     return f"checksum {joblib.hash(value)}"
+
+
+def rng_for(seed: int, *purpose: str | int) -> np.random.Generator:
+    """Return a generator for a purpose such as ``("cross-validation", "wdbc", 17)``."""
+    name = "\x1f".join(str(part) for part in (seed, *purpose))
+    digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+def read_seed(random_state: Any) -> int:
+    """Return the seed that a random_state of scikit-learn stands for: an integer is its own."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:
+    """Return a clone in which every random_state that was left open is a number.
+
+    Without it, a run could not be repeated, and a resumed one would mix two streams of numbers.
+    """
+    estimator = clone(estimator)
+    open_ = [
+        name
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    rng = rng_for(seed, "estimators", *purpose)
+    return estimator.set_params(**{name: int(rng.integers(2**31)) for name in open_})

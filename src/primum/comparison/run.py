@@ -8,6 +8,9 @@ If rows come in groups, classifiers also tune their penalties in folds that keep
 chosen would be too small for new groups.
 """
 
+import os
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +28,7 @@ from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_l
 from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.comparison.decision import is_ruled
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -33,14 +37,13 @@ from primum.comparison.plan import (
     Task,
     classifier_name,
     parts_of,
+    seeded,
     turn_of,
     weight_of,
 )
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
-from primum.comparison.ruled import is_ruled
 from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.target import Target
-from primum.comparison.workers import run_parallel, seeded
 from primum.judging.words import judges_itself
 from primum.methods.grouped import keep_groups
 from primum.methods.icls.classifier import WithPrior
@@ -568,3 +571,39 @@ def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, A
     if not hasattr(twin, "predict"):
         return *own, None, None
     return *own, *target.predict(twin, X, f"{name}, supervised")
+
+
+SECONDS_BETWEEN_LOOKS = 0.2
+
+
+def run_parallel(
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int
+) -> Iterator[Any]:
+    """Yield ``function(*task)`` for every task, in order of completion."""
+    from joblib import Parallel, delayed
+
+    workers = Parallel(
+        n_jobs=jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+    )
+    yield from workers(delayed(function)(*task) for task in tasks)
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process as soon as the process ``parent``, which started it, has ended."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    if sys.platform == "win32":
+        import multiprocessing
+
+        if (process := multiprocessing.parent_process()) is not None:
+            process.join()
+    else:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)

@@ -10,12 +10,12 @@ different classes, which is known without a label (`primum.judging.error_bounds`
 * without a method that judges itself: of the most promising one against the baseline.
 
 They are asked of all unlabelled rows of the table. Where the two verdicts disagree, the settlement
-is followed for these rows (``settled.py``).
+is followed for these rows. What labels mean needs the settlement alone and a few findings, not the
+comparison, so that ``primum settle`` can write it again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,27 +23,60 @@ import numpy as np
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
-from primum.comparison.model import fit_to_all
-from primum.comparison.run import OWN, SUPERVISED, unlabeled_predictions
-from primum.comparison.settled import SettledComparison, in_words, settled_by
-from primum.comparison.target import Target
-from primum.comparison.words import BASELINE, MethodResult
-from primum.comparison.workers import rng_for
+from primum._words import counted, wrapped
+from primum.comparison.model import Models, fit_to_all
+from primum.comparison.plan import rng_for
+from primum.comparison.run import OWN, SUPERVISED
+from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
 from primum.judging.difference import Disagreement
-from primum.judging.disagreements import ROWS_PER_BLOCK, list_disagreements
+from primum.judging.disagreements import list_disagreements
+from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
-from primum.judging.settlement import SAME, Settlement
-from primum.tables.cells import names_of
-from primum.tables.labels import CHOSEN, read_classes
-from primum.tables.problem import features_like
+from primum.judging.settled_pair import SettledPair, compared
+from primum.judging.settlement import SAME, LedByFirst, Settlement
+from primum.judging.words import HARM, HELP, NO_DIFFERENCE, capitalised, percent_of_level, quoted
+from primum.pages.charts import bounds_chart
+from primum.pages.page import Block, Cell, Chart, Part, Table, Text
+from primum.tables.labels import CHOSEN
 from primum.tables.sheets import YES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from primum.comparison.compare import Comparison
-    from primum.tables.problem import TableProblem
+
+
+# What settled answers a cross-validated one is compatible with.
+COMPATIBLE = {
+    HELP: (HELP, NOT_WORSE, OPEN),
+    HARM: (HARM, NOT_BETTER, OPEN),
+    NO_DIFFERENCE: (NO_DIFFERENCE, NOT_WORSE, NOT_BETTER, OPEN),
+}
+TWO_QUESTIONS = (
+    "The cross-validated verdict says otherwise because it answers another question: how well the "
+    "method does on rows it has not seen, not what these two fitted models do on your rows; for "
+    "these rows, follow the labels."
+)
+PART = "settlement"
+HEADING = "What labels settle on your rows"
+ANSWERS = {
+    HELP: "better",
+    NO_DIFFERENCE: "no practical difference",
+    HARM: "worse",
+    NOT_WORSE: "not worse",
+    NOT_BETTER: "not better",
+    OPEN: "open",
+}
+# The numbers of a chart are listed where a bound changes, at most at so many places.
+MAX_STEPS = 60
+
+
+def in_words(name: str) -> str:
+    """Return a model of a comparison as part of a sentence."""
+    if name in (SAFE, BASELINE):
+        return f"the {name}"
+    return quoted(name)
 
 
 @dataclass(frozen=True)
@@ -143,122 +176,6 @@ def why_not(result: "Comparison") -> str:
             "CalibratedClassifierCV, or compare with one baseline."
         )
     return ""
-
-
-@dataclass(frozen=True)
-class Models:
-    """The predictions of a comparison's fitted models for all of its unlabelled rows.
-
-    Attributes
-    ----------
-    result : Comparison
-        The comparison.
-    whole : DataFrame or None
-        A larger table of which the compared one is a sample: its unlabelled rows are meant.
-    """
-
-    result: "Comparison"
-    whole: "pd.DataFrame | None" = None
-
-    @cached_property
-    def rows(self) -> Index:
-        """Positions of the unlabelled rows."""
-        if self.whole is None:
-            return self.result.plan.table.known.unlabeled
-        return np.flatnonzero([label is None for label in self._labels_of_whole])
-
-    @cached_property
-    def _labels_of_whole(self) -> AnyArray:
-        assert self.whole is not None
-        problem = self._problem
-        return read_classes(
-            self.whole[problem.target], problem.target, problem.arguments["missing"]
-        )
-
-    @property
-    def _problem(self) -> "TableProblem":
-        assert self.result.problem is not None
-        return self.result.problem
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """The table as it was written."""
-        return self._problem.frame if self.whole is None else self.whole
-
-    def ids(self, rows: Index) -> list[str] | None:
-        """Return the ids of some rows, if the table has them."""
-        problem = self.result.problem
-        if problem is None or problem.ids is None:
-            return None
-        name, missing = problem.arguments["id"], problem.arguments["missing"]
-        whole = self.whole
-        ids = problem.ids[rows] if whole is None else names_of(whole[name].iloc[rows], missing)
-        return ["" if one is None else str(one) for one in ids]
-
-    def known_labels(self) -> dict[int | str | None, int]:
-        """Return the labels of the table, as codes, by position and by id."""
-        labels = self.result.plan.table.labels
-        rows, codes = labels.labeled, labels.codes.tolist()
-        if self.whole is not None:
-            code_of = {name: code for code, name in enumerate(labels.classes.tolist())}
-            known = [(i, code_of.get(one)) for i, one in enumerate(self._labels_of_whole)]
-            both = [(row, code) for row, code in known if code is not None]
-            rows, codes = np.array([row for row, _ in both], np.intp), [code for _, code in both]
-        found: dict[int | str | None, int] = dict(zip(rows.tolist(), codes, strict=True))
-        ids = self.ids(rows)
-        return found if ids is None else found | dict(zip(ids, codes, strict=True))
-
-    def codes(self, name: str, which: str = OWN) -> AnyArray:
-        """Return what a model predicts for the unlabelled rows: codes of classes, or numbers.
-
-        Parameters
-        ----------
-        name : str
-            The method, or "baseline".
-        which : {"own", "supervised"}
-            The method itself, or its supervised stack.
-
-        Returns
-        -------
-        array of shape (n_unlabeled,)
-            One code, or number, for every unlabelled row.
-        """
-        if (name, which) not in self._found:
-            self._found.update({(name, key): codes for key, codes in self._of(name).items()})
-        return self._found[name, which]
-
-    @cached_property
-    def _found(self) -> dict[tuple[str, str], AnyArray]:
-        return {}
-
-    @property
-    def _target(self) -> Target:
-        return self.result.plan.table.target
-
-    def _of(self, name: str) -> dict[str, AnyArray]:
-        stored = self.result.records.cross_fitted.get(name)
-        if self.whole is not None:
-            parts = [self._in_block(name, rows) for rows in self._blocks()]
-            return {which: np.concatenate([part[which] for part in parts]) for which in parts[0]}
-        if stored is not None and stored.unlabeled:
-            return {key: self._target.stored(found) for key, found in stored.unlabeled.items()}
-        return self._by(name, take_rows(self.result.plan.table.X, self.rows))
-
-    def _by(self, name: str, X: Any) -> dict[str, AnyArray]:
-        """Return what a model, and its supervised stack, predicts for some rows."""
-        model = self.result.fit(name)
-        if name in self.result.records.cross_fitted:
-            return unlabeled_predictions(model, X, self._target)
-        return {OWN: self._target.predict_stored(model, X)}
-
-    def _blocks(self) -> list[Index]:
-        n_rows = len(self.rows)
-        starts = range(0, max(n_rows, 1), ROWS_PER_BLOCK)
-        return [self.rows[start : start + ROWS_PER_BLOCK] for start in starts]
-
-    def _in_block(self, name: str, rows: Index) -> dict[str, AnyArray]:
-        """Return the predictions of some rows of the larger table."""
-        return self._by(name, features_like(self._problem, self.frame.iloc[rows]))
 
 
 def ask(result: "Comparison", models: Models) -> Settlement:
@@ -380,6 +297,154 @@ def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str,
     return columns
 
 
+@dataclass(frozen=True)
+class SettledComparison(LedByFirst):
+    """What labels have settled in a comparison; what ``Comparison.settle`` returns.
+
+    Attributes
+    ----------
+    settlement : Settlement
+        The questions, and all labels so far.
+    deployed : str
+        Name of the model to use on the unlabelled rows.
+    cross_validated : str
+        The answer of cross-validation to the first question.
+    pairs : tuple of SettledPair
+        What is known of every pair of models; the first leads.
+    answer, low, high, n_labels, expected_more
+        Those of the first pair.
+    text, found : str
+        What is settled, and what to use, in a few sentences; ``found`` leaves out how many more
+        labels are needed.
+    """
+
+    settlement: Settlement
+    deployed: str
+    cross_validated: str
+    pairs: tuple[SettledPair, ...] = field(repr=False)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether cross-validation and labels give different answers."""
+        compatible = COMPATIBLE.get(self.cross_validated)
+        return compatible is not None and self.answer not in compatible
+
+    @property
+    def deploy(self) -> str:
+        """Which model to use on the unlabelled rows, in a sentence."""
+        for found in self.pairs:
+            if found.uses_challenger and found.challenger == in_words(self.deployed):
+                return found.deploy
+        leading = self.leading
+        if self.deployed != BASELINE:
+            return f"Use {in_words(self.deployed)} for now, as cross-validation recommends."
+        return leading.deploy
+
+    @property
+    def new_model(self) -> str:
+        """What fitting again with the new labels means, in a sentence."""
+        count = sum(code != CANNOT_SAY for code in self.settlement.labels.values())
+        if not count:
+            return ""
+        new = "the new one" if count == 1 else f"the {count:,} new ones"
+        return (
+            f"fit({self.deployed!r}) returns the model that was judged. {REFITTED}; "
+            f"fit_recommended() fits it, to all labels, {new} included."
+        )
+
+    @property
+    def text(self) -> str:
+        """What is settled, or how many more labels that needs, and what to use."""
+        return self._text(asks=True)
+
+    @property
+    def found(self) -> str:
+        """What is settled, and what to use, without how many more labels that needs."""
+        return self._text(asks=False)
+
+    def _text(self, asks: bool) -> str:
+        standing = self.settlement.standing(self.deploy, asks=asks)
+        parts = [*self.settlement.notes, standing, *([TWO_QUESTIONS] if self.contradicts else [])]
+        return " ".join(parts)
+
+    def __str__(self) -> str:
+        return wrapped(self.text, indent="  ")
+
+    def in_headline(self) -> SettledWords:
+        """Return what the headline of the comparison says of it."""
+        leading, labels = self.leading, bool(self.settlement.labels)
+        kind = self.answer if self.answer in (HELP, HARM) else ""
+        return SettledWords(
+            certain=f"{leading.known} {self.settlement.skipped}".strip(),
+            answer=self.deploy if labels else "",
+            kind=kind if labels else "",
+            two_questions=TWO_QUESTIONS if self.contradicts else "",
+            request="" if leading.settled else self.settlement.request,
+            new_model=self.new_model if leading.settled else "",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "answer": self.answer,
+            "low": self.low,
+            "high": self.high,
+            "n_labels": self.n_labels,
+            "expected_more": list(self.expected_more),
+            "n_listed": len(self.settlement.rows),
+            "deployed": self.deployed,
+            "contradicts": self.contradicts,
+            "request": self.settlement.request,
+            "text": self.text,
+            "notes": list(self.settlement.notes),
+            "pairs": [found.to_dict() for found in self.pairs],
+        }
+
+
+def settled_by(
+    settlement: Settlement,
+    recommended: str,
+    challengers: Sequence[str | None],
+    cross_validated: str,
+) -> SettledComparison:
+    """Return what the labels of a settlement mean, given what cross-validation found.
+
+    Parameters
+    ----------
+    settlement : Settlement
+        The questions, and the labels so far.
+    recommended : str
+        The model that cross-validation recommends.
+    challengers : sequence of str or None
+        For every question, the name of the challenger, if it is against the baseline.
+    cross_validated : str
+        The answer of cross-validation to the first question.
+
+    Returns
+    -------
+    SettledComparison
+        The answers, and what to use.
+    """
+    pairs = zip(challengers, settlement.pairs, strict=True)
+    answers = [(name, found) for name, found in pairs if name is not None]
+    deployed = _deployed(recommended, answers)
+    return SettledComparison(settlement, deployed, cross_validated, settlement.pairs)
+
+
+def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:
+    """Return the model to use on the unlabelled rows.
+
+    It is the one for which most is settled. What cross-validation recommends is used unless it is
+    settled that it is not better.
+    """
+    winners = [(found.high, name) for name, found in answers if found.uses_challenger]
+    if winners:
+        return min(winners)[1]
+    refuted = (HARM, NO_DIFFERENCE, NOT_BETTER)
+    kept = [name for name, found in answers if found.answer not in refuted]
+    return recommended if recommended in kept else BASELINE
+
+
 def settled_in(result: "Comparison", settlement: Settlement) -> SettledComparison:
     """Return what the labels of a settlement mean for a comparison.
 
@@ -443,3 +508,103 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     )
     rows = replace(table, target=table.target.with_known(labels), chosen=chosen)
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)
+
+
+def settlement_part(settling: SettledComparison, recommended: str) -> Part:
+    """Return what labels have settled, or can settle, as part of a report.
+
+    Parameters
+    ----------
+    settling : SettledComparison
+        What is settled so far.
+    recommended : str
+        The model that cross-validation recommends.
+
+    Returns
+    -------
+    Part
+        Text, the questions as a table, and a chart of the bounds of every question with labels.
+    """
+    scope = (
+        "This is about these fitted models on these unlabelled rows. The intervals of the methods "
+        "are about rows that nobody has seen, and methods that are fitted again."
+    )
+    if settling.deployed != recommended:
+        scope += (
+            f" What the report says of the model to deploy is about {in_words(recommended)}, which "
+            "cross-validation recommends."
+        )
+    drawn = [found for found in settling.pairs if found.bounds.n_read]
+    blocks: list[Block] = [Text(settling.text), _questions(settling.pairs), Text(scope)]
+    return Part(PART, [*blocks, *map(settlement_chart, drawn)])
+
+
+def _questions(pairs: Sequence[SettledPair]) -> Table:
+    rows = [
+        (
+            f"{capitalised(found.challenger)} against {found.baseline}",
+            Cell.of(found.pair.n_different),
+            Cell.of(found.n_labels),
+            Cell(_signed(found.low), value=found.low),
+            Cell(_signed(found.high), value=found.high),
+            ANSWERS[found.answer],
+        )
+        for found in pairs
+    ]
+    first = pairs[0]
+    caption = (
+        f"Change in errors on {counted(first.pair.n_rows, 'unlabelled row')}: bounds that hold "
+        f"together with a probability of at least {percent_of_level(first.level)}, however many "
+        "labels there are. Negative is better. A change of up to "
+        f"{counted(first.pair.n_margin, 'row')} makes no practical difference."
+    )
+    header = ("Models", "Rows that differ", "Labels", "From", "To", "Answer")
+    return Table.of(caption, header, rows)
+
+
+def settlement_chart(found: SettledPair) -> Chart:
+    """Return the bounds of the change in errors after every label, and the margin.
+
+    Parameters
+    ----------
+    found : SettledPair
+        A question of which some rows are labelled.
+
+    Returns
+    -------
+    Chart
+        For a page; in Markdown it is a table of the steps at which a bound changes.
+    """
+    pair, path = found.pair, found.bounds.path.tolist()
+    what = f"Change in errors: {found.challenger} against {found.baseline}"
+    read = f"Rows labelled, in their random order, of {pair.n_different:,} on which they differ"
+    now = compared(found.low, found.high, found.baseline)
+    described = (
+        f"{what}. Before any label the change is between {_signed(path[0][0])} and "
+        f"{_signed(path[0][1])} rows; after {counted(found.bounds.n_read, 'row')} "
+        f"{found.challenger} makes {now}: {ANSWERS[found.answer]}."
+    )
+    caption = (
+        f"{what}, in rows, with every label: the true change stays between the lines with a "
+        f"probability of at least {percent_of_level(found.level)}, for all questions together. "
+        f"Shaded: changes of up to {counted(pair.n_margin, 'row')}, which make no practical "
+        "difference. It is settled once both lines are below the shaded region, above it or inside "
+        f"it; so far: {ANSWERS[found.answer]}."
+    )
+    axes = (read, f"{what} (below 0 is better)")
+    bounds = [(low, high) for low, high in path]
+    drawing = bounds_chart(bounds, pair.n_margin, axes, described, found.answer)
+    return Chart(drawing, caption, _steps(path, what))
+
+
+def _steps(path: Sequence[tuple[int, int]], what: str) -> Table:
+    """Return the bounds where they change, the last always."""
+    changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
+    step = -(-len(changes) // MAX_STEPS)
+    places = sorted({*changes[::step], len(path) - 1})
+    rows = [(Cell.of(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
+    return Table.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
+
+
+def _signed(number: int) -> str:
+    return f"{number:+,}" if number else "0"

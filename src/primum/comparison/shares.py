@@ -14,9 +14,8 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import ComparisonPlan, rng_for, seeded
 from primum.comparison.run import fit_entry
-from primum.comparison.workers import rng_for, seeded
 from primum.judging.drift import Drift, ShiftWeights, covariate_weights, label_weights
 from primum.judging.shares import (
     COVARIATE,

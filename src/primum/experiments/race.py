@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 
 from primum._progress import with_progress
 from primum._typing import Floats
+from primum.comparison.plan import rng_for
+from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, describe_data
-from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import Plan

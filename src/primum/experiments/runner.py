@@ -29,8 +29,9 @@ from threadpoolctl import threadpool_limits
 from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
+from primum.comparison.plan import rng_for, seeded
+from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, Unit, describe, describe_data, distributions_of
-from primum.comparison.workers import rng_for, run_parallel, seeded
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class
 from primum.experiments.methods import Method, named_apart
 from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_features

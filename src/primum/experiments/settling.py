@@ -43,8 +43,9 @@ from threadpoolctl import threadpool_limits
 
 from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.comparison.plan import rng_for
+from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, Unit, describe, describe_data
-from primum.comparison.workers import rng_for, run_parallel
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first

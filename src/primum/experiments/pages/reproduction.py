@@ -13,8 +13,8 @@ from pandas import DataFrame, Series
 
 from primum._files import write_file
 from primum._words import counted
+from primum.comparison.plan import rng_for
 from primum.comparison.store import read_snapshot
-from primum.comparison.workers import rng_for
 from primum.experiments import paper
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.pages.experiment import Section, data_and_versions, provenance
