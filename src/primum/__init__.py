@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from primum.comparison.compare import Comparison as Comparison
     from primum.comparison.compare import compare as compare
+    from primum.comparison.result import Comparison as Comparison
     from primum.labellings import Certificate as Certificate
     from primum.methods import *  # noqa: F403
     from primum.models import load as load
@@ -25,7 +25,8 @@ else:  # type checkers would accept any name
     _MODULES = modules() | {
         name: f"primum.{room}"
         for room, names in {
-            "comparison.compare": ["Comparison", "compare"],
+            "comparison.compare": ["compare"],
+            "comparison.result": ["Comparison"],
             "labellings": ["Certificate"],
             "models": ["load", "save"],
             "reading.data": ["UnlabeledRows"],

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
-from primum.cli._labelling import Labelling
 from primum.cli.main import primum
+from primum.comparison.labelling import Labelling
 from primum.tables.files import open_table
 
 QUICK = ("--methods", "em-lda", "--repeats", "1", "--no-curves", "--jobs", "1", "--quiet")

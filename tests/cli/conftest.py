@@ -16,7 +16,7 @@ def quick_comparisons(monkeypatch, quick_drift):
     Five penalties in three folds and 25 trees take half of the time of a small comparison.
     """
     monkeypatch.setattr("primum.tables.remarks.N_TREES", 5)
-    monkeypatch.setattr("primum.comparison.arguments.MAX_INNER_FOLDS", 2)
+    monkeypatch.setattr("primum.comparison.plan.MAX_INNER_FOLDS", 2)
     monkeypatch.setattr(
         "primum.comparison.target.logistic_regression_cv",
         lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),

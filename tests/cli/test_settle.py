@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.cli._labelling import Labelling
+from primum.comparison.labelling import Labelling
 from primum.comparison.words import REFITTED
 from primum.tables.labels import CHOSEN
 

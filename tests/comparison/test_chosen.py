@@ -10,8 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMClassifier
-from primum.comparison.arguments import alerts_on_data, drift_of
-from primum.comparison.code import code_of
+from primum.comparison.compare import alerts_on_data, drift_of
+from primum.comparison.page import code_of
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError

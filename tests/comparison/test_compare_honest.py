@@ -16,7 +16,7 @@ import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum._sklearn import logistic_regression_cv
-from primum.comparison.arguments import needs_labels
+from primum.comparison.compare import needs_labels
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry

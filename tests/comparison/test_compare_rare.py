@@ -7,7 +7,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
-from primum.comparison.arguments import inner_folds
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
@@ -152,7 +151,7 @@ def test_folds_of_tuning_suit_the_training_sets_of_all_repeats(of_class, n_folds
         for number, count in enumerate(of_class)
     }
     plan = ComparisonPlan(read_table(X, y), (), (), n_repeats=2, _folds=repeats)
-    assert inner_folds(plan) == n_folds
+    assert plan.inner_folds() == n_folds
 
 
 def test_a_class_with_one_row_in_a_training_set_is_an_error():
@@ -160,4 +159,4 @@ def test_a_class_with_one_row_in_a_training_set_is_an_error():
     folds = {0: [Fold(np.r_[np.arange(0, 20, 2), 1], np.arange(20, 40))]}
     plan = ComparisonPlan(read_table(X, y), (), (), n_repeats=1, _folds=folds)
     with pytest.raises(ValueError, match=r"one labelled row of class 1.*empty its labels"):
-        inner_folds(plan)
+        plan.inner_folds()

@@ -11,11 +11,10 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum
 from generate import two_classes
-from primum.comparison.arguments import inner_folds
-from primum.comparison.code import code_of
-from primum.comparison.compare import Comparison
+from primum.comparison.page import code_of
 from primum.comparison.plan import ComparisonPlan, read_table
 from primum.comparison.records import Records
+from primum.comparison.result import Comparison
 from primum.comparison.target import default_baselines, default_methods
 from primum.judging.losses import read_scoring
 from primum.pages.page import asset
@@ -168,7 +167,7 @@ def test_the_code_leaves_out_the_default_methods(names):
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     y = np.arange(60) % len(names)
     plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
-    inner = inner_folds(plan)
+    inner = plan.inner_folds()
     methods = default_methods(inner, len(names), "accuracy")
     baselines = default_baselines(inner)
     entries = read_entries(baselines, "baselines", uses_unlabeled=False)

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
-from primum.comparison.code import code_of
 from primum.comparison.decision import baseline_with_rule, without_rules
+from primum.comparison.page import code_of
 from primum.comparison.plan import last_step
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry

@@ -18,10 +18,9 @@ from primum._files import unpredictable, write_file
 from primum._words import WIDTH, counted, printable, wrapped
 from primum.cli._options import check_length, check_out, in_options, refuse_inputs
 from primum.comparison.card import ClassFigures
-from primum.comparison.code import code_of
-from primum.comparison.compare import Comparison
 from primum.comparison.decision import decision_in_words
-from primum.comparison.page import comparison_markdown, comparison_page
+from primum.comparison.page import code_of, comparison_markdown, comparison_page
+from primum.comparison.result import Comparison
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.words import BASELINE, SAFE, MethodResult
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent

@@ -15,15 +15,10 @@ from primum._progress import showing_passes
 from primum._words import find_name, key_of, listed, printable, suggestion, wrapped
 from primum.cli import _comparison as comparison
 from primum.cli import _options as options
-from primum.cli._labelling import (
-    Labelling,
-    how_to_label,
-    prepare_labelling,
-    why_no_sheet,
-    write_labelling,
-)
-from primum.comparison.arguments import OWN_MODEL
-from primum.comparison.compare import Comparison
+from primum.comparison.compare import OWN_MODEL
+from primum.comparison.labelling import Labelling, how_to_label, prepare_labelling, write_labelling
+from primum.comparison.result import Comparison
+from primum.comparison.settle import why_not
 from primum.comparison.shares import SHIFTS
 from primum.comparison.target import default_baselines, default_methods
 from primum.comparison.words import BASELINE
@@ -336,15 +331,30 @@ def compare(
             click.echo("\n" + printable(wrapped(note)))
 
 
+def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
+    """Return why there are no rows to label, in a sentence, if that needs saying; else nothing."""
+    if not result.plan.table.n_unlabeled or not result.compared:
+        return ""
+    asked = result.settlement
+    if asked is None:
+        return options.in_options(why_not(result))
+    if folder is None and not asked.settled:
+        return (
+            "Labels of some rows settle which model is better on your rows: pass a folder as "
+            "--out, and the rows to label are written beside the report."
+        )
+    return ""
+
+
 def _labelling(
     result: Comparison, table: TableFile, output: comparison.ComparisonOutput
 ) -> tuple[Comparison, Labelling | None, list[str]]:
     """Return a comparison with labels that were given before, what to store of it, and notes."""
     folder = None if output.fits is None else output.report.parent
     if folder is None:
-        return result, None, [why_no_sheet(result, None)]
+        return result, None, [_why_no_sheet(result, None)]
     result, labelling, notes = prepare_labelling(result, table, output.report)
-    return result, labelling, [*notes, why_no_sheet(result, folder)]
+    return result, labelling, [*notes, _why_no_sheet(result, folder)]
 
 
 @contextmanager

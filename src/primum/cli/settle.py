@@ -8,14 +8,14 @@ import click
 from primum._files import write_file
 from primum._words import counted, printable, wrapped
 from primum.cli._comparison import check_file
-from primum.cli._labelling import (
+from primum.cli._options import format_options, plain_errors, warn
+from primum.comparison.labelling import (
     FITTED_AGAIN,
     KEEP_MARKS,
     Labelling,
     how_to_label,
     update_report,
 )
-from primum.cli._options import format_options, plain_errors, warn
 from primum.comparison.settle import in_words
 from primum.judging.error_bounds import OPEN
 from primum.tables.files import TableFormat

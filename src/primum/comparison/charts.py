@@ -20,7 +20,7 @@ from primum.pages.page import Cell, Chart, Table
 from primum.pages.pictures import line_styles
 
 if TYPE_CHECKING:
-    from primum.comparison.compare import Comparison
+    from primum.comparison.result import Comparison
 
 ANSWERS = {
     words.HELP: "better",

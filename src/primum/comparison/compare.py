@@ -6,473 +6,45 @@ imported only when it is used.
 """
 
 import time
-from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from primum._files import write_file
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
 from primum._progress import say
-from primum._typing import AnyArray
-from primum._words import find_name, listed, printable
-from primum.comparison import arguments
-from primum.comparison.card import (
-    MAX_LISTED,
-    Changes,
-    ModelCard,
-    NumberCard,
-    NumberChanges,
+from primum._sklearn import count_rows, learner_of, take_rows
+from primum._words import find_name, printable, suggestion
+from primum.comparison.decision import baseline_with_rule, with_rules
+from primum.comparison.plan import (
+    ComparisonPlan,
+    PartlyLabeledTable,
+    check_numbers,
+    read_seed,
+    read_table,
+    with_preparation,
 )
-from primum.comparison.charts import plot_comparison
-from primum.comparison.decision import Decision, decision_of, fitted_parts
-from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
-from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
-from primum.comparison.plan import ComparisonPlan, check_numbers, read_seed, read_table
 from primum.comparison.records import Records
-from primum.comparison.result import ComparisonResult
+from primum.comparison.result import Comparison
 from primum.comparison.run import run_comparison
-from primum.comparison.settle import (
-    SettledComparison,
-    ask,
-    fit_with_labels,
-    rows_to_label,
-    settled_in,
-    why_not,
-)
-from primum.comparison.shares import shares_in, with_shift
-from primum.comparison.words import (
-    BASELINE,
-    IN_PYTHON,
-    NEW_QUESTION,
-    Headline,
-    LabellingWords,
-    compose_headline,
-)
+from primum.comparison.shares import with_shift
+from primum.comparison.words import BASELINE
 from primum.judging.difference import LEVEL
-from primum.judging.settlement import Settlement
-from primum.judging.shares import RANDOM, EstimatedShares
-from primum.reading.classifiers import last_step
-from primum.reading.known import AUTO
+from primum.judging.drift import find_drift, one_of_each
+from primum.judging.objectives import Objective
+from primum.judging.words import Alert, judges_itself
+from primum.reading.arrays import locate_non_finite
+from primum.reading.classifiers import Entry, last_step, read_entries
+from primum.reading.known import AUTO, chosen_mask
+from primum.safe.candidates.packages import ON_REQUEST
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from primum.tables.columns import Column
     from primum.tables.problem import TableProblem
-
-
-@dataclass(frozen=True)
-class Comparison(ComparisonResult):
-    """The result of ``compare``.
-
-    Attributes
-    ----------
-    verdict : str
-        The headline as text: one line each for alerts, answer, reason and next step.
-    headline : Headline
-        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
-    alerts : list of Alert
-        What changes how far the answer may be believed, each with ``kind``, ``text`` and
-        ``withholds``, whether no help is claimed because of it.
-    recommended : str
-        Name of the method to use; "baseline" unless another has been shown to be better.
-    model_card : ModelCard, NumberCard or None
-        What is known of the recommended model from rows that were held out: its loss with an
-        interval that allows for the choice among the methods, the loss of guessing, recall and
-        precision of every class, the confusion matrix, the number of unlabelled rows that it
-        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
-        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
-        predictions for unlabelled rows are outside the range of the known numbers.
-        None if a folder of an earlier version, which lacks the predictions, is continued.
-    table : DataFrame
-        One row per classifier: mean loss on held-out rows, its observed difference from the
-        baseline's, the estimated change with its interval (see Notes of ``compare``), the
-        probabilities of help, no difference and harm, and the answer.
-    methods : list of MethodResult
-        The same as objects.
-    curves : list of CurvePoint
-        Learning curves over the number of unlabelled and of labelled rows.
-    drift : Drift or None
-        Whether labelled and unlabelled rows come from different distributions.
-    shares : EstimatedShares or None
-        The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
-        ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
-        without unlabelled rows, or if the baseline has no scores or failed in a split.
-    shift : ShiftWeights or None
-        What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
-    failures : list of Failure
-        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
-    left_out : list of str
-        What is not part of the result, and why.
-    columns : list of Column
-        What was done to each column of a table; empty for arrays.
-    decision : Decision or None
-        With costs, or a scoring of one of two classes: the threshold of the recommended model, its
-        interval from resamples of the labelled rows, and precision and recall against the
-        threshold. None otherwise.
-    changed : Changes or None
-        The unlabelled rows for which the recommended method and the baseline predict different
-        classes; if the baseline is recommended, the most promising method is compared with it. None
-        if there are no unlabelled rows, no such method, or baselines without probabilities.
-    settlement : Settlement or None
-        The questions that labels of some unlabelled rows can settle, those rows, and the labels so
-        far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
-        are no unlabelled rows, or if the baselines cannot be averaged into one model.
-    settled : SettledComparison or None
-        What is settled so far, which may be much before the first label.
-    coefficients : list of Coefficient
-        Those of a linear baseline, fitted to all labelled rows, in prepared features.
-
-    Examples
-    --------
-    >>> import primum
-    >>> from sklearn.datasets import load_wine
-    >>> wines = load_wine(as_frame=True).frame
-    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
-    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
-    >>> result = primum.compare(
-    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
-    ... )
-    >>> result.recommended
-    'baseline'
-    >>> result.fit_recommended().predict(wines[:3])
-    array([0, 0, 0])
-    """
-
-    problem: "TableProblem | None" = None
-    prepare: Any = None
-    independent_rows: bool = False
-    omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
-    # For the command: the table of which the compared one is a sample, and its words.
-    whole: "pd.DataFrame | None" = None
-    labelling: LabellingWords = IN_PYTHON
-
-    @property
-    def left_out(self) -> list[str]:
-        """What is not part of the result, and why."""
-        return [*self.omitted, *super().left_out]
-
-    @property
-    def columns(self) -> "list[Column]":
-        """What was done to each column of a table; empty for arrays."""
-        return [] if self.problem is None else self.problem.columns
-
-    def fit_recommended(self) -> Any:
-        """Fit the recommended model, with its preparation, to all rows.
-
-        The baseline, if that is recommended, is the average of the probabilities of its parts.
-        After ``settle`` it is the model to use on the unlabelled rows, fitted again to all labels,
-        the new ones included. This is usually a better model than the one that was judged, which
-        ``fit`` returns, but nobody has judged it.
-
-        Returns
-        -------
-        estimator
-            A fitted scikit-learn Pipeline of preparation and model (without ``prepare``, the model
-            alone), which predicts classes by name, or numbers, from rows as they were given.
-        """
-        asked = self.settlement if self._settlements else None
-        if asked is None or not asked.labels:
-            return self.fit(self.recommended)
-        return fit_with_labels(self, settled_in(self, asked).deployed, asked)
-
-    def fit(self, name: str) -> Any:
-        """Return a model of the table by its name, with its preparation, fitted to all rows.
-
-        After ``settle`` it is still the model that was judged, fitted without the new labels;
-        ``fit_recommended`` fits one with them.
-
-        Parameters
-        ----------
-        name : str
-            A row of ``table``: "baseline", or the name of a baseline or method, in any spelling
-            (lower-case letters, hyphens).
-
-        Returns
-        -------
-        estimator
-            A fitted Pipeline, or the model alone, as for ``fit_recommended``.
-        """
-        names = [BASELINE, *(entry.name for entry in self.plan.entries)]
-        meant = find_name(name, names)
-        if meant is None:
-            raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
-        return self._model(meant)
-
-    def _model(self, name: str) -> Any:
-        if name not in self._models:
-            fit = self.records.cross_fitted.get(name)
-            kept = None if fit is None else fit.model
-            self._models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
-        return self._models[name]
-
-    @cached_property
-    def _models(self) -> dict[str, Any]:
-        return {}
-
-    @cached_property
-    def model_card(self) -> ModelCard | NumberCard | None:
-        """What is known of the recommended model; it is fitted to predict the unlabelled rows."""
-        card, table, name = self._held_out_card, self.plan.table, self.recommended
-        if card is None or not table.n_unlabeled:
-            return card
-        if name == BASELINE and not table.target.can_be_averaged(self.plan.baselines):
-            return card
-        return card.with_predictions(self.predicted(name))
-
-    def predicted(self, name: str) -> AnyArray:
-        """Return what a model predicts for the unlabelled rows.
-
-        Parameters
-        ----------
-        name : str
-            "baseline", or the name of a baseline or method.
-
-        Returns
-        -------
-        array of shape (n_unlabeled,)
-            Codes of classes, or numbers.
-        """
-        return self._predicted.codes(name)
-
-    @property
-    def row_ids(self) -> AnyArray | None:
-        """What identifies the rows, if the table has a column for that."""
-        return None if self.problem is None else self.problem.ids
-
-    @cached_property
-    def _predicted(self) -> Models:
-        """The predictions of fitted models for the unlabelled rows."""
-        return Models(self)
-
-    @cached_property
-    def _asked_models(self) -> Models:
-        """The predictions for all rows that labels are asked for."""
-        return self._predicted if self.whole is None else Models(self, self.whole)
-
-    @cached_property
-    def changed(self) -> Changes | NumberChanges | None:
-        """The unlabelled rows for which a method and the baseline predict something else."""
-        best, table = self.findings.best, self.plan.table
-        if best is None or not table.n_unlabeled:
-            return None
-        if not table.target.can_be_averaged(self.plan.baselines):
-            return None
-        both = self.predicted(best.name), self.predicted(BASELINE)
-        return table.target.changes(best.name, *both, table.known.unlabeled, self.row_ids)
-
-    @cached_property
-    def shares(self) -> EstimatedShares | None:
-        """The shares of the classes among the unlabelled rows; the baseline is fitted for them."""
-        failed = {failure.name for failure in self.failures}
-        if any(entry.name in failed for entry in self.plan.baselines):
-            return None
-        if any(part.scores is None for part in self.records.baselines):
-            return None
-        return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)
-
-    @cached_property
-    def decision(self) -> Decision | None:
-        """The threshold of the recommended model, with precision and recall against it."""
-        objective = self.loss.objective
-        if objective is None or objective.positive is None:
-            return None
-        return decision_of(self, last_step(self._model(self.recommended)))
-
-    @property
-    def settlement(self) -> Settlement | None:
-        """What labels of some unlabelled rows can settle, and those given so far."""
-        if why_not(self):
-            return None
-        if not self._settlements:
-            self._settlements.append(ask(self, self._asked_models))
-        return self._settlements[-1]
-
-    @cached_property
-    def _settlements(self) -> list[Settlement]:
-        """The settlement after every call of ``settle``, and before the first."""
-        return []
-
-    def _asked(self) -> Settlement:
-        """Return the settlement; raise an error if there can be none."""
-        if (asked := self.settlement) is None:
-            raise ValueError(why_not(self))
-        return asked
-
-    def rows_to_label(
-        self, n: int | None = None, *, show_predictions: bool = False
-    ) -> "pd.DataFrame":
-        """Return the unlabelled rows whose labels settle which model is better on these rows.
-
-        They are rows for which fitted models predict different classes, in a random order that
-        depends on ``random_state`` only and on which the answer of ``settle`` relies: label them
-        from the top. Rows that have a label already are left out.
-
-        Parameters
-        ----------
-        n : int, default=None
-            How many; None means as many as are expected to be needed, the upper end of the range
-            in ``settlement.request``.
-        show_predictions : bool, default=False
-            Whether to add columns with what the models predict. A labeller who sees them is
-            biased.
-
-        Returns
-        -------
-        DataFrame
-            "primum_row", the name of the row; the target column, empty (without a table,
-            "label"); "primum_chosen"; the id; and the other columns as they were written. The index
-            is the position of the row in the table.
-        """
-        return rows_to_label(self, self._asked(), n, show_predictions, self._asked_models)
-
-    def settle(
-        self, labels: Any, *, correct: bool = False, verbose: bool = True
-    ) -> SettledComparison:
-        """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
-
-        Labels accumulate over calls. You may read the answer after each one, and stop at any time.
-
-        Parameters
-        ----------
-        labels : mapping, Series or DataFrame
-            Classes of rows of ``rows_to_label`` by their name ("r17"), id or position, or that
-            table with its label column filled. Empty cells are no labels, "?" is a row that nobody
-            can decide.
-        correct : bool, default=False
-            Whether labels may replace those given earlier for the same rows.
-        verbose : bool, default=True
-            Whether to print what is settled.
-
-        Returns
-        -------
-        SettledComparison
-            With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
-            ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
-        """
-        asked = self._asked()  # before the models, which those of numbers cannot be
-        known = self._asked_models.known_labels()
-        settlement = asked.with_labels(labels, known=known, correct=correct)
-        self._settlements.append(settlement)
-        settling = settled_in(self, settlement)
-        if verbose:
-            print(settling)
-        return settling
-
-    @property
-    def settled(self) -> SettledComparison | None:
-        """What is settled so far; None if labels cannot settle this comparison."""
-        asked = self.settlement
-        return None if asked is None else settled_in(self, asked)
-
-    @property
-    def headline(self) -> Headline:
-        """Alerts, what to use, what is certain, why, and what to do next."""
-        settled = self.settled
-        words = None if settled is None else self.labelling.in_place(settled.in_headline())
-        if words is not None and not words.answer and self.plan.table.n_chosen:
-            words = replace(words, certain=f"{words.certain} {NEW_QUESTION}")
-        return compose_headline(self.findings, self.alerts, words)
-
-    @cached_property
-    def coefficients(self) -> list[Coefficient]:
-        """The coefficients of a linear baseline, the largest first; empty if none is linear."""
-        for entry in reversed(self.plan.baselines):
-            for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
-                if hasattr(last_step(model), "coef_"):
-                    return coefficients_of(model, name, self.plan.table.target)
-        return []
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values.
-
-        Returns
-        -------
-        dict
-            Numbers, texts, lists and dictionaries only.
-        """
-        changed, card, settled = self.changed, self.model_card, self.settled
-        return {
-            **super().to_dict(),
-            "model_card": None if card is None else card.to_dict(),
-            "target": None if self.problem is None else self.problem.target,
-            "columns": [column.to_dict() for column in self.columns],
-            "decision": None if self.decision is None else self.decision.to_dict(),
-            "changed": None if changed is None else changed.to_dict(),
-            "settlement": None if settled is None else settled.to_dict(),
-            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED]],
-            "shares": None if self.shares is None else self.shares.to_dict(),
-        }
-
-    def said_in(self, labelling: LabellingWords) -> Self:
-        """Return the same result in other words on how rows are labelled.
-
-        Parameters
-        ----------
-        labelling : LabellingWords
-            The words.
-
-        Returns
-        -------
-        Comparison
-            With everything that was computed so far.
-        """
-        other = copy(self)
-        object.__setattr__(other, "labelling", labelling)  # replace would fit everything again
-        return other
-
-    def plot(self) -> Any:
-        """Draw the changes to the baseline and the learning curves.
-
-        Returns
-        -------
-        matplotlib Figure
-            The figure.
-        """
-        return plot_comparison(self)
-
-    def __str__(self) -> str:
-        return str(self.headline)
-
-    def __repr__(self) -> str:
-        table = self.plan.table
-        return (
-            f"<Comparison of {len(self.plan.methods)} methods on {table.labeled_in_words} and "
-            f"{table.n_unlabeled} unlabelled rows: {self.headline.answer}>"
-        )
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one self-contained HTML page.
-
-        Parameters
-        ----------
-        path : path, default=None
-            Where to write it as well.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        page = comparison_page(self)
-        if path is not None:
-            write_file(Path(path), page)
-        return page
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown.
-
-        Returns
-        -------
-        str
-            The report.
-        """
-        return comparison_markdown(self)
-
-    def _repr_html_(self) -> str:
-        return comparison_fragment(self)
 
 
 def compare(
@@ -711,9 +283,9 @@ def compare(
     'baseline'
     """
     start = time.monotonic()
-    baseline = arguments.as_list(baseline)
-    arguments.check_independence(independent_rows, group, groups)
-    problem = arguments.read_problem(
+    baseline = as_list(baseline)
+    check_independence(independent_rows, group, groups)
+    problem = read_problem(
         *(X, y, X_unlabeled, groups, target, independent_rows, chosen, target_kind),
         *(id, group, exclude, missing, decimal),
     )
@@ -730,22 +302,22 @@ def compare(
     )
     if problem is not None:
         table = replace(table, target=replace(table.target, kind=problem.kind))
-    arguments.check_rows(table.X, prepare, baseline)
+    check_rows(table.X, prepare, baseline)
     if cv is None and groups is None:
         table.drawn_target.check_sizes(table.chosen, baseline, methods)
-    prepare = arguments.read_transformer(prepare, table.X)
+    prepare = read_transformer(prepare, table.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
     judged = table.target.judged_by(scoring, cost, positive)
     seed = read_seed(random_state)
-    plan = arguments.read_plan(
+    plan = read_plan(
         ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
         *(baseline, methods, prepare, judged),
         learns_from_labels=problem is None or prepare is not problem.transformer,
     )
     loss = table.target.loss(judged, positive)
-    drift = arguments.drift_of(table, prepare, seed)
+    drift = drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
-    alerts = arguments.alerts_on_data(problem, table, independent_rows)
+    alerts = alerts_on_data(problem, table, independent_rows)
 
     def result_of(records: Records) -> Comparison:
         edge = records.equivalence(loss) if equivalence is None else equivalence
@@ -768,6 +340,345 @@ def compare(
         start=start,
         first_answer=say_first if verbose else None,
     )
-    arguments.refuse_failed_baselines(records)
+    refuse_failed_baselines(records)
     records.left_out.extend([*left_out, *without_weights])
     return result_of(records)
+
+
+# Rows to which a transformer is fitted to find out whether it needs labels.
+MOST_TRIED = 500
+# What the command cannot do.
+OWN_MODEL = ", or pass (name, estimator)"
+
+
+def as_list(baseline: Any) -> Any:
+    """Return a single baseline, a name or a classifier, as a list; anything else as it is."""
+    if isinstance(baseline, str):
+        return baseline if baseline == "default" else [baseline]
+    return [(type(baseline).__name__, baseline)] if hasattr(baseline, "fit") else baseline
+
+
+def given_or_default(
+    entries: Any, what: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
+) -> Any:
+    """Return the entries that the user gave, known ones by their names, or all default ones."""
+    if entries is not None and not isinstance(entries, str):
+        entries = [_spelled(e, list(ON_REQUEST)) if isinstance(e, str) else e for e in entries]
+        named = [entry for entry in entries if isinstance(entry, str)]
+        known: dict[str, Any] = {}
+        if any(name not in ON_REQUEST for name in named):
+            known = {entry[0]: entry for entry in default()}
+        return [
+            _by_name(entry, known, what, on_request) if isinstance(entry, str) else entry
+            for entry in entries
+        ]
+    if entries != "default":
+        raise ValueError(
+            f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
+        )
+    return default()
+
+
+def _by_name(name: str, known: dict[str, Any], what: str, on_request: Callable[[str], Any]) -> Any:
+    if name in ON_REQUEST:
+        return name, on_request(name), False
+    name, names = _spelled(name, list(known)), [*known, *ON_REQUEST]
+    if name not in known:
+        raise ValueError(
+            f"{what}={name!r} is not the name of a model that can be used here"
+            f"{suggestion(name, names)}: choose from {', '.join(map(repr, names))}{OWN_MODEL}."
+        )
+    return known[name]
+
+
+def _spelled(name: str, names: Sequence[str]) -> str:
+    """Return a name as it is spelled among others; one that is not among them as it is."""
+    return find_name(name, names) or name
+
+
+def read_transformer(prepare: Any, X: Any) -> Any:
+    """Return the transformer of the rows, or None."""
+    if isinstance(prepare, str):
+        if prepare != "scale":
+            raise ValueError(f"prepare must be 'scale', a transformer or None, got {prepare!r}.")
+        return StandardScaler(with_mean=not sparse.issparse(X))
+    return prepare
+
+
+def needs_labels(prepare: Any, X: Any) -> bool:
+    """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
+
+    Then it must not see those of held-out rows, which cross-fitted scores would allow.
+    """
+    if prepare is None or isinstance(prepare, StandardScaler):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MOST_TRIED))))
+        except Exception:  # whatever it raises: it is judged in nested splits, which are valid
+            return True
+    return False
+
+
+def read_plan(
+    empty: ComparisonPlan,
+    baseline: Any,
+    methods: Any,
+    prepare: Any,
+    scoring: Any,
+    learns_from_labels: bool,
+) -> ComparisonPlan:
+    """Return a plan with the classifiers that the user gave, or the default ones.
+
+    Parameters
+    ----------
+    empty : ComparisonPlan
+        The plan without classifiers.
+    baseline, methods
+        The arguments of ``compare``.
+    prepare : transformer or None
+        Put before every classifier.
+    scoring : str, callable or Objective
+        By which methods that judge themselves do so. An objective gives the others decision rules.
+    learns_from_labels : bool
+        Whether the transformer may learn from labels: then no method may judge itself, because it
+        would see the labels of held-out rows.
+    """
+    target = empty.table.target
+    ruled = isinstance(scoring, Objective) and scoring.has_rule
+    parts = given_or_default(
+        *(baseline, "baseline"),
+        lambda: target.default_baselines(empty.inner_folds(within=ruled)),
+        target.on_request,
+    )
+    baselines = read_entries(parts, "baseline", uses_unlabeled=False)
+    rivals = given_or_default(
+        *(methods, "methods"),
+        lambda: target.default_methods(empty.inner_folds(within=ruled), scoring, baselines),
+        target.on_request,
+    )
+    of_stack = target.stack_baseline(baselines)
+    entries = [
+        _with_baseline(entry, baselines, of_stack) for entry in read_entries(rivals, "methods")
+    ]
+    plan = replace(
+        empty,
+        baselines=_prepared(prepare, baselines),
+        methods=_prepared(prepare, entries),
+        nested=empty.nested or not all(_has_baseline(entry, baselines) for entry in entries),
+        own_baseline=not isinstance(baseline, str),
+    )
+    _check_names(plan)
+    _check_learners(plan)
+    if ruled:
+        n_folds = plan.rule_folds
+        plan = replace(
+            plan,
+            baselines=baseline_with_rule(plan.baselines, scoring, n_folds),
+            methods=with_rules(plan.methods, scoring, n_folds),
+        )
+    if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
+        plan = replace(plan, nested=True)
+    return plan.judged_by(scoring)
+
+
+def _with_baseline(entry: Entry, baselines: Sequence[Entry], of_stack: Any) -> Entry:
+    """Return a safe stack with the baseline of the comparison, if its own was left open."""
+    last = last_step(entry.estimator)
+    if _has_baseline(entry, baselines) or of_stack is None:
+        return entry
+    if last.baseline != type(last)().baseline:
+        return entry
+    estimator = clone(entry.estimator)
+    last_step(estimator).set_params(baseline=of_stack)
+    return replace(entry, estimator=estimator)
+
+
+def _has_baseline(entry: Entry, baselines: Sequence[Entry]) -> bool:
+    """Return whether a method, if it judges itself, has baselines of the same names.
+
+    Otherwise its verdict is about another model, and it has to be judged in every split.
+    """
+    last = last_step(entry.estimator)
+    if not judges_itself(last):
+        return True
+    parts = last.baseline if isinstance(last.baseline, list | tuple) else [last.baseline]
+    names = [part[0] if isinstance(part, tuple) else part for part in parts]
+    taken = [(one.name, f"{one.name} (baseline)") for one in baselines]
+    return len(names) == len(taken) and all(n in t for n, t in zip(names, taken, strict=True))
+
+
+def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries with a transformer before each classifier."""
+    return [
+        replace(entry, estimator=with_preparation(prepare, entry.estimator, entry.uses_unlabeled))
+        for entry in entries
+    ]
+
+
+def _check_learners(plan: ComparisonPlan) -> None:
+    """Raise an error for a regressor among classifiers, or the other way round."""
+    target = plan.table.target
+    for entry in plan.entries:
+        last = last_step(entry.estimator)
+        if learner_of(last) not in (target.learner, None):
+            raise ValueError(
+                f"{entry.name!r} is a {learner_of(last)} ({type(last).__name__}), but "
+                f"{target.kind.word} are predicted: pass a {target.learner}."
+            )
+
+
+def _check_names(plan: ComparisonPlan) -> None:
+    """Raise an error if two entries have the same name, or one that of the baseline."""
+    names = [entry.name for entry in plan.entries]
+    taken = {name for name in names if names.count(name) > 1 or name == BASELINE}
+    if taken:
+        raise ValueError(
+            f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
+            f"{sorted(taken)[0]!r} is taken: rename it."
+        )
+
+
+def read_problem(
+    X: Any,
+    y: Any,
+    X_unlabeled: Any,
+    groups: Any,
+    target: str | None,
+    independent_rows: bool,
+    chosen: Any,
+    target_kind: str,
+    *columns: Any,
+) -> "TableProblem | None":
+    """Return the problem in a table, or None if there is no target."""
+    if (target is None) == (y is None):
+        raise ValueError(
+            "Pass the labels either as y, or as target, the name of a column of X"
+            f"{'; both are given' if y is not None else ''}."
+        )
+    if target is None:
+        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
+            raise ValueError(
+                "id, group, exclude, missing and decimal are for a table: pass target too."
+            )
+        if isinstance(chosen, str):
+            raise ValueError(
+                f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
+                "rows of X."
+            )
+        return None
+    if groups is not None:
+        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
+    from primum.tables.problem import table_problem, with_unlabeled
+
+    frame = with_unlabeled(X, X_unlabeled, target)
+    if chosen is not None and not isinstance(chosen, str):
+        rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
+        chosen = chosen_mask(rows, count_rows(frame))
+    id, group, exclude, missing, decimal = columns
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    return table_problem(
+        *(frame, target, id, group, exclude, missing, independent_rows, chosen),
+        *(target_kind, decimal),
+    )
+
+
+def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
+    """Raise an error if rows are said to be independent and to belong together."""
+    if independent_rows and (group is not None or groups is not None):
+        given = "group" if group is not None else "groups"
+        raise ValueError(
+            f"independent_rows=True says that no rows belong together, but {given} says which do: "
+            "pass one of the two."
+        )
+
+
+def alerts_on_data(
+    problem: "TableProblem | None", table: PartlyLabeledTable, independent_rows: bool
+) -> list[Alert]:
+    """Return what is suspicious about the data."""
+    if problem is not None:
+        return problem.alerts
+    if independent_rows or table.groups is not None:
+        return []
+    from primum.tables.remarks import array_alert
+
+    labeled = np.zeros(table.n_rows, dtype=bool)
+    labeled[table.drawn.labeled] = True
+    found = array_alert(table.X, labeled)
+    return [] if found is None else [found]
+
+
+def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
+    """Return whether labelled and unlabelled rows of a table differ.
+
+    Rows with a chosen label were unlabelled when the others were drawn.
+    """
+    parts = [
+        one_of_each(take_rows(table.X, rows), None if table.groups is None else table.groups[rows])
+        for rows in (table.drawn.labeled, table.drawn.unlabeled)
+    ]
+    return find_drift(*parts, prepare=prepare, random_state=seed)
+
+
+def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
+    """Raise an error if rows have text or missing values that nothing turns into numbers.
+
+    A transformer of the user is expected to do so, and so is a baseline of the user: some
+    classifiers accept missing values.
+    """
+    own = prepare is not None and not isinstance(prepare, str)
+    if own or not (isinstance(baseline, str) or all(isinstance(part, str) for part in baseline)):
+        return
+    _refuse_text(X)
+    place = locate_non_finite(X)
+    if place is not None:
+        row, column, value = place
+        what = "is missing" if np.isnan(value) else "is infinite"
+        raise ValueError(
+            f"The value in row {row}, column {column} of X {what}: pass "
+            "prepare=make_pipeline(SimpleImputer(), StandardScaler()), which fills such values in "
+            "within every training set, or leave out the row."
+        )
+
+
+def _refuse_text(X: Any) -> None:
+    """Raise an error for the first column of a DataFrame that is not numeric."""
+    if not hasattr(X, "iloc"):
+        return
+    from pandas.api.types import is_numeric_dtype
+
+    for number, column in enumerate(X.columns):
+        values = X.iloc[:, number]
+        if not is_numeric_dtype(values) and not _converts(values):
+            raise ValueError(
+                f"Column {column!r} of X is not numeric (its first value is {values.iloc[0]!r}): "
+                "pass a transformer that encodes it as prepare=, for example a ColumnTransformer "
+                "with a OneHotEncoder, or pass the whole table with target= instead of y, and its "
+                "columns are prepared automatically."
+            )
+
+
+def _converts(values: Any) -> bool:
+    """Return whether a column of objects consists of numbers."""
+    if values.dtype != object:
+        return False
+    try:
+        values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def refuse_failed_baselines(records: Records) -> None:
+    """Raise an error if no splits are left in which all baselines were fitted.
+
+    A variance over splits needs two of them, unless the comparison has only one.
+    """
+    if len(records.splits) >= min(2, records.plan.n_folds):
+        return
+    names = {entry.name for entry in records.plan.baselines}
+    failed = next(failure.text for failure in records.failures if failure.name in names)
+    raise ValueError(f"The baseline {failed.rstrip('.')}: there is nothing to compare with.")

@@ -33,10 +33,7 @@ from primum.reading.classifiers import Entry, last_step
 from primum.safe import TunedDecisionClassifierCV
 
 if TYPE_CHECKING:
-    from primum.comparison.compare import Comparison
-
-
-LEAST_FOLDS = 2
+    from primum.comparison.result import Comparison
 
 
 def with_rules(entries: Sequence[Entry], objective: Objective, n_folds: int) -> list[Entry]:

@@ -9,8 +9,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Index
-from primum.comparison.arguments import with_preparation
-from primum.comparison.plan import ComparisonPlan, seeded
+from primum.comparison.plan import ComparisonPlan, seeded, with_preparation
 from primum.comparison.run import OWN, fit_entry, fit_whole, unlabeled_predictions
 from primum.comparison.target import Target
 from primum.comparison.words import BASELINE
@@ -23,7 +22,7 @@ from primum.tables.problem import features_like
 if TYPE_CHECKING:
     import pandas as pd
 
-    from primum.comparison.compare import Comparison
+    from primum.comparison.result import Comparison
     from primum.tables.problem import TableProblem
 
 

@@ -13,11 +13,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import ceil
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
@@ -36,6 +38,9 @@ from primum.reading.known import AUTO, Known, read_chosen, read_known
 from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
+# In which the default classifiers are tuned, and decision rules chosen.
+MAX_INNER_FOLDS, LEAST_FOLDS = 3, 2
+PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 ALL = "all"
 # A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
 CROSS_FITTED = "cross-fitted"
@@ -219,6 +224,26 @@ def check_numbers(
     ):
         if not valid:
             raise ValueError(f"{name} must be {range_}, got {value!r}.")
+
+
+def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
+    """Return a pipeline of a transformer and a classifier, or the latter without the former.
+
+    Text and embeddings must keep the scales that the preparation of a table gives them. A safe
+    stack weighs and reduces the terms of text itself, for each of its candidates; before any other
+    classifier a step does so.
+    """
+    if prepare is None:
+        return classifier
+    from primum.tables.preparation import has_blocks, steps_after
+
+    classifier, after = clone(classifier), steps_after(prepare, uses_unlabeled=uses_unlabeled)
+    if "standardize" in classifier.get_params(deep=False):
+        after = []
+        if has_blocks(prepare):
+            classifier.set_params(standardize=False)
+    weigh = [(WEIGH, step) for step in after]
+    return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
 
 
 @dataclass(frozen=True)
@@ -516,6 +541,34 @@ class ComparisonPlan:
             trains = [train[~self._are_chosen(train)] for train in trains]
         n_strata = int(strata.max()) + 1
         return np.array([np.bincount(strata[train], minlength=n_strata) for train in trains])
+
+    def inner_folds(self, *, within: bool = False) -> int:
+        """Return the number of folds in which the default classifiers are tuned.
+
+        A training set of a further repeat in which some class has a single row is not counted:
+        nothing can be tuned in it, and its repeat is no part of the result. ``within`` asks for
+        tuning within the folds in which decision rules are chosen, as far as a class has enough
+        rows for that.
+        """
+        counts = self.class_counts(0)
+        if counts.min() < 2:
+            raise ValueError(self.table.target.too_few_to_tune(counts))
+        least = self._fewest_to_tune
+        n_folds = min(least, MAX_INNER_FOLDS)
+        left = least - ceil(least / n_folds)
+        return min(left, n_folds) if within and left >= LEAST_FOLDS else n_folds
+
+    @property
+    def rule_folds(self) -> int:
+        """Number of folds in which decision rules are chosen."""
+        return max(min(self._fewest_to_tune, MAX_INNER_FOLDS), LEAST_FOLDS)
+
+    @property
+    def _fewest_to_tune(self) -> int:
+        """The fewest rows of a class in a training set that has two of every class."""
+        least = [self.class_counts(repeat).min(axis=1) for repeat in range(self.repeats)]
+        tunable = [number for number in np.concatenate(least).tolist() if number >= 2]
+        return min(tunable, default=1)
 
     @property
     def missing_points(self) -> list[str]:

@@ -7,24 +7,44 @@ number of methods, because several are compared.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from primum._files import write_file
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray
-from primum.comparison.card import ModelCard, NumberCard
+from primum._words import find_name, listed
+from primum.comparison.card import MAX_LISTED, Changes, ModelCard, NumberCard, NumberChanges
+from primum.comparison.charts import plot_comparison
+from primum.comparison.decision import Decision, decision_of, fitted_parts
+from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
+from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
+from primum.comparison.settle import (
+    SettledComparison,
+    ask,
+    fit_with_labels,
+    rows_to_label,
+    settled_in,
+    why_not,
+)
+from primum.comparison.shares import shares_in
 from primum.comparison.words import (
     BASELINE,
+    IN_PYTHON,
+    NEW_QUESTION,
     TWIN,
     WITHHELD,
     Findings,
     Headline,
+    LabellingWords,
     MethodResult,
     compose_headline,
     first_answer,
@@ -36,11 +56,16 @@ from primum.judging.difference import Difference, Disagreement, Posterior, holm
 from primum.judging.drift import Drift, ShiftWeights, copies_note
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
+from primum.judging.settlement import Settlement
+from primum.judging.shares import RANDOM, EstimatedShares
 from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
-from primum.reading.classifiers import Entry
+from primum.reading.classifiers import Entry, last_step
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from primum.tables.columns import Column
+    from primum.tables.problem import TableProblem
 
 
 @dataclass(frozen=True)
@@ -458,3 +483,415 @@ class ComparisonResult:
             "notes": self.notes,
             "seconds": self.records.seconds,
         }
+
+
+@dataclass(frozen=True)
+class Comparison(ComparisonResult):
+    """The result of ``compare``.
+
+    Attributes
+    ----------
+    verdict : str
+        The headline as text: one line each for alerts, answer, reason and next step.
+    headline : Headline
+        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
+    alerts : list of Alert
+        What changes how far the answer may be believed, each with ``kind``, ``text`` and
+        ``withholds``, whether no help is claimed because of it.
+    recommended : str
+        Name of the method to use; "baseline" unless another has been shown to be better.
+    model_card : ModelCard, NumberCard or None
+        What is known of the recommended model from rows that were held out: its loss with an
+        interval that allows for the choice among the methods, the loss of guessing, recall and
+        precision of every class, the confusion matrix, the number of unlabelled rows that it
+        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
+        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
+        predictions for unlabelled rows are outside the range of the known numbers.
+        None if a folder of an earlier version, which lacks the predictions, is continued.
+    table : DataFrame
+        One row per classifier: mean loss on held-out rows, its observed difference from the
+        baseline's, the estimated change with its interval (see Notes of ``compare``), the
+        probabilities of help, no difference and harm, and the answer.
+    methods : list of MethodResult
+        The same as objects.
+    curves : list of CurvePoint
+        Learning curves over the number of unlabelled and of labelled rows.
+    drift : Drift or None
+        Whether labelled and unlabelled rows come from different distributions.
+    shares : EstimatedShares or None
+        The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
+        ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
+        without unlabelled rows, or if the baseline has no scores or failed in a split.
+    shift : ShiftWeights or None
+        What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
+    failures : list of Failure
+        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
+    left_out : list of str
+        What is not part of the result, and why.
+    columns : list of Column
+        What was done to each column of a table; empty for arrays.
+    decision : Decision or None
+        With costs, or a scoring of one of two classes: the threshold of the recommended model, its
+        interval from resamples of the labelled rows, and precision and recall against the
+        threshold. None otherwise.
+    changed : Changes or None
+        The unlabelled rows for which the recommended method and the baseline predict different
+        classes; if the baseline is recommended, the most promising method is compared with it. None
+        if there are no unlabelled rows, no such method, or baselines without probabilities.
+    settlement : Settlement or None
+        The questions that labels of some unlabelled rows can settle, those rows, and the labels so
+        far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
+        are no unlabelled rows, or if the baselines cannot be averaged into one model.
+    settled : SettledComparison or None
+        What is settled so far, which may be much before the first label.
+    coefficients : list of Coefficient
+        Those of a linear baseline, fitted to all labelled rows, in prepared features.
+
+    Examples
+    --------
+    >>> import primum
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
+    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
+    >>> result = primum.compare(
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
+    ... )
+    >>> result.recommended
+    'baseline'
+    >>> result.fit_recommended().predict(wines[:3])
+    array([0, 0, 0])
+    """
+
+    problem: "TableProblem | None" = None
+    prepare: Any = None
+    independent_rows: bool = False
+    omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
+    # For the command: the table of which the compared one is a sample, and its words.
+    whole: "pd.DataFrame | None" = None
+    labelling: LabellingWords = IN_PYTHON
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not part of the result, and why."""
+        return [*self.omitted, *super().left_out]
+
+    @property
+    def columns(self) -> "list[Column]":
+        """What was done to each column of a table; empty for arrays."""
+        return [] if self.problem is None else self.problem.columns
+
+    def fit_recommended(self) -> Any:
+        """Fit the recommended model, with its preparation, to all rows.
+
+        The baseline, if that is recommended, is the average of the probabilities of its parts.
+        After ``settle`` it is the model to use on the unlabelled rows, fitted again to all labels,
+        the new ones included. This is usually a better model than the one that was judged, which
+        ``fit`` returns, but nobody has judged it.
+
+        Returns
+        -------
+        estimator
+            A fitted scikit-learn Pipeline of preparation and model (without ``prepare``, the model
+            alone), which predicts classes by name, or numbers, from rows as they were given.
+        """
+        asked = self.settlement if self._settlements else None
+        if asked is None or not asked.labels:
+            return self.fit(self.recommended)
+        return fit_with_labels(self, settled_in(self, asked).deployed, asked)
+
+    def fit(self, name: str) -> Any:
+        """Return a model of the table by its name, with its preparation, fitted to all rows.
+
+        After ``settle`` it is still the model that was judged, fitted without the new labels;
+        ``fit_recommended`` fits one with them.
+
+        Parameters
+        ----------
+        name : str
+            A row of ``table``: "baseline", or the name of a baseline or method, in any spelling
+            (lower-case letters, hyphens).
+
+        Returns
+        -------
+        estimator
+            A fitted Pipeline, or the model alone, as for ``fit_recommended``.
+        """
+        names = [BASELINE, *(entry.name for entry in self.plan.entries)]
+        meant = find_name(name, names)
+        if meant is None:
+            raise ValueError(f"There is no model {name!r}: choose from {listed(names)}.")
+        return self._model(meant)
+
+    def _model(self, name: str) -> Any:
+        if name not in self._models:
+            fit = self.records.cross_fitted.get(name)
+            kept = None if fit is None else fit.model
+            self._models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
+        return self._models[name]
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def model_card(self) -> ModelCard | NumberCard | None:
+        """What is known of the recommended model; it is fitted to predict the unlabelled rows."""
+        card, table, name = self._held_out_card, self.plan.table, self.recommended
+        if card is None or not table.n_unlabeled:
+            return card
+        if name == BASELINE and not table.target.can_be_averaged(self.plan.baselines):
+            return card
+        return card.with_predictions(self.predicted(name))
+
+    def predicted(self, name: str) -> AnyArray:
+        """Return what a model predicts for the unlabelled rows.
+
+        Parameters
+        ----------
+        name : str
+            "baseline", or the name of a baseline or method.
+
+        Returns
+        -------
+        array of shape (n_unlabeled,)
+            Codes of classes, or numbers.
+        """
+        return self._predicted.codes(name)
+
+    @property
+    def row_ids(self) -> AnyArray | None:
+        """What identifies the rows, if the table has a column for that."""
+        return None if self.problem is None else self.problem.ids
+
+    @cached_property
+    def _predicted(self) -> Models:
+        """The predictions of fitted models for the unlabelled rows."""
+        return Models(self)
+
+    @cached_property
+    def _asked_models(self) -> Models:
+        """The predictions for all rows that labels are asked for."""
+        return self._predicted if self.whole is None else Models(self, self.whole)
+
+    @cached_property
+    def changed(self) -> Changes | NumberChanges | None:
+        """The unlabelled rows for which a method and the baseline predict something else."""
+        best, table = self.findings.best, self.plan.table
+        if best is None or not table.n_unlabeled:
+            return None
+        if not table.target.can_be_averaged(self.plan.baselines):
+            return None
+        both = self.predicted(best.name), self.predicted(BASELINE)
+        return table.target.changes(best.name, *both, table.known.unlabeled, self.row_ids)
+
+    @cached_property
+    def shares(self) -> EstimatedShares | None:
+        """The shares of the classes among the unlabelled rows; the baseline is fitted for them."""
+        failed = {failure.name for failure in self.failures}
+        if any(entry.name in failed for entry in self.plan.baselines):
+            return None
+        if any(part.scores is None for part in self.records.baselines):
+            return None
+        return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)
+
+    @cached_property
+    def decision(self) -> Decision | None:
+        """The threshold of the recommended model, with precision and recall against it."""
+        objective = self.loss.objective
+        if objective is None or objective.positive is None:
+            return None
+        return decision_of(self, last_step(self._model(self.recommended)))
+
+    @property
+    def settlement(self) -> Settlement | None:
+        """What labels of some unlabelled rows can settle, and those given so far."""
+        if why_not(self):
+            return None
+        if not self._settlements:
+            self._settlements.append(ask(self, self._asked_models))
+        return self._settlements[-1]
+
+    @cached_property
+    def _settlements(self) -> list[Settlement]:
+        """The settlement after every call of ``settle``, and before the first."""
+        return []
+
+    def _asked(self) -> Settlement:
+        """Return the settlement; raise an error if there can be none."""
+        if (asked := self.settlement) is None:
+            raise ValueError(why_not(self))
+        return asked
+
+    def rows_to_label(
+        self, n: int | None = None, *, show_predictions: bool = False
+    ) -> "pd.DataFrame":
+        """Return the unlabelled rows whose labels settle which model is better on these rows.
+
+        They are rows for which fitted models predict different classes, in a random order that
+        depends on ``random_state`` only and on which the answer of ``settle`` relies: label them
+        from the top. Rows that have a label already are left out.
+
+        Parameters
+        ----------
+        n : int, default=None
+            How many; None means as many as are expected to be needed, the upper end of the range
+            in ``settlement.request``.
+        show_predictions : bool, default=False
+            Whether to add columns with what the models predict. A labeller who sees them is
+            biased.
+
+        Returns
+        -------
+        DataFrame
+            "primum_row", the name of the row; the target column, empty (without a table,
+            "label"); "primum_chosen"; the id; and the other columns as they were written. The index
+            is the position of the row in the table.
+        """
+        return rows_to_label(self, self._asked(), n, show_predictions, self._asked_models)
+
+    def settle(
+        self, labels: Any, *, correct: bool = False, verbose: bool = True
+    ) -> SettledComparison:
+        """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
+
+        Labels accumulate over calls. You may read the answer after each one, and stop at any time.
+
+        Parameters
+        ----------
+        labels : mapping, Series or DataFrame
+            Classes of rows of ``rows_to_label`` by their name ("r17"), id or position, or that
+            table with its label column filled. Empty cells are no labels, "?" is a row that nobody
+            can decide.
+        correct : bool, default=False
+            Whether labels may replace those given earlier for the same rows.
+        verbose : bool, default=True
+            Whether to print what is settled.
+
+        Returns
+        -------
+        SettledComparison
+            With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
+            ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
+        """
+        asked = self._asked()  # before the models, which those of numbers cannot be
+        known = self._asked_models.known_labels()
+        settlement = asked.with_labels(labels, known=known, correct=correct)
+        self._settlements.append(settlement)
+        settling = settled_in(self, settlement)
+        if verbose:
+            print(settling)
+        return settling
+
+    @property
+    def settled(self) -> SettledComparison | None:
+        """What is settled so far; None if labels cannot settle this comparison."""
+        asked = self.settlement
+        return None if asked is None else settled_in(self, asked)
+
+    @property
+    def headline(self) -> Headline:
+        """Alerts, what to use, what is certain, why, and what to do next."""
+        settled = self.settled
+        words = None if settled is None else self.labelling.in_place(settled.in_headline())
+        if words is not None and not words.answer and self.plan.table.n_chosen:
+            words = replace(words, certain=f"{words.certain} {NEW_QUESTION}")
+        return compose_headline(self.findings, self.alerts, words)
+
+    @cached_property
+    def coefficients(self) -> list[Coefficient]:
+        """The coefficients of a linear baseline, the largest first; empty if none is linear."""
+        for entry in reversed(self.plan.baselines):
+            for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
+                if hasattr(last_step(model), "coef_"):
+                    return coefficients_of(model, name, self.plan.table.target)
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values.
+
+        Returns
+        -------
+        dict
+            Numbers, texts, lists and dictionaries only.
+        """
+        changed, card, settled = self.changed, self.model_card, self.settled
+        return {
+            **super().to_dict(),
+            "model_card": None if card is None else card.to_dict(),
+            "target": None if self.problem is None else self.problem.target,
+            "columns": [column.to_dict() for column in self.columns],
+            "decision": None if self.decision is None else self.decision.to_dict(),
+            "changed": None if changed is None else changed.to_dict(),
+            "settlement": None if settled is None else settled.to_dict(),
+            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED]],
+            "shares": None if self.shares is None else self.shares.to_dict(),
+        }
+
+    def said_in(self, labelling: LabellingWords) -> Self:
+        """Return the same result in other words on how rows are labelled.
+
+        Parameters
+        ----------
+        labelling : LabellingWords
+            The words.
+
+        Returns
+        -------
+        Comparison
+            With everything that was computed so far.
+        """
+        other = copy(self)
+        object.__setattr__(other, "labelling", labelling)  # replace would fit everything again
+        return other
+
+    def plot(self) -> Any:
+        """Draw the changes to the baseline and the learning curves.
+
+        Returns
+        -------
+        matplotlib Figure
+            The figure.
+        """
+        return plot_comparison(self)
+
+    def __str__(self) -> str:
+        return str(self.headline)
+
+    def __repr__(self) -> str:
+        table = self.plan.table
+        return (
+            f"<Comparison of {len(self.plan.methods)} methods on {table.labeled_in_words} and "
+            f"{table.n_unlabeled} unlabelled rows: {self.headline.answer}>"
+        )
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write it as well.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        page = comparison_page(self)
+        if path is not None:
+            write_file(Path(path), page)
+        return page
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown.
+
+        Returns
+        -------
+        str
+            The report.
+        """
+        return comparison_markdown(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_fragment(self)

@@ -44,7 +44,7 @@ from primum.tables.sheets import YES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from primum.comparison.compare import Comparison
+    from primum.comparison.result import Comparison
 
 
 # What settled answers a cross-validated one is compatible with.

@@ -62,11 +62,7 @@ from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates import CANDIDATES, NUMBER_CANDIDATES
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.safe.candidates.packages import (
-    ON_REQUEST,
-    classifier_on_request,
-    regressor_on_request,
-)
+from primum.safe.candidates.packages import ON_REQUEST, classifier_on_request, regressor_on_request
 from primum.safe.candidates.trees import (
     BoostingClassifier,
     BoostingRegressor,
@@ -75,8 +71,7 @@ from primum.safe.candidates.trees import (
 )
 
 if TYPE_CHECKING:
-    from primum.comparison.compare import Comparison
-    from primum.comparison.result import ComparisonResult
+    from primum.comparison.result import Comparison, ComparisonResult
 
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
