@@ -81,6 +81,7 @@ MOST_VALUES = 2e8
 ROWS = (10**3, 10**4, 10**5, 10**6)
 COLUMNS = (10, 30, 100, 300, 1000, 2000)
 CLASSES = (2, 3, 5, 10, 20)
+LABELS = (100, 300, 1000, 3000, 10_000)
 
 
 def reference_and_fit(X, y, repeats=1):
@@ -152,11 +153,12 @@ def others():
 
 
 def growth(most_seconds):
-    """Print the cost of more rows, columns and classes, while the sum is below a limit."""
+    """Print the cost of more rows, columns, classes and labels, while the sum is below a limit."""
     table("unlabelled rows", "columns", "classes", "labels", "seconds", "peak memory, GB")
     sizes = [(n_rows, 30, 2, 200) for n_rows in ROWS]
     sizes += [(4000, n_columns, 2, 200) for n_columns in COLUMNS]
     sizes += [(4000, 30, n_classes, 200) for n_classes in CLASSES]
+    sizes += [(10_000, 30, n_classes, n_labeled) for n_classes in (2, 10) for n_labeled in LABELS]
     start = time.process_time()
     for n_rows, n_columns, n_classes, n_labeled in sizes:
         if n_rows * n_columns > MOST_VALUES or time.process_time() - start > most_seconds:

@@ -182,7 +182,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     reduced to 50 components for candidates that use unlabelled rows, by a truncated SVD of all
     rows; the others receive the columns. Each candidate is tuned within every training set. If
     there are more than 4000 (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, it
-    uses a random sample, and ``notes_`` and ``verdict_`` say so.
+    uses a random sample, and ``notes_`` and ``verdict_`` say so. Of more than 1500 labelled rows,
+    kernel and its counterpart use a random sample too.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,
     kernels and components are computed once. Candidates with the weight 0 are not fitted again.

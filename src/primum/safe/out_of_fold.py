@@ -26,7 +26,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows, Targets
-from primum.safe.candidates.wide import prepared_for
+from primum.safe.candidates.sampled import prepared_with
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -46,6 +46,9 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -
     used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
     if candidate.most_unlabeled is not None:
         used = min(used, candidate.most_unlabeled)
+    if candidate.most_labeled is not None and len(labels) > candidate.most_labeled:
+        sample = labels.part(candidate.most_labeled / len(labels), rows.seed)
+        rows, labels = rows.with_labeled(sample), labels.take(sample)
     if rows.n_labeled + used <= FEW_ROWS:
         return 0.0
     try:
@@ -74,7 +77,7 @@ def _timed(
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        prepared = prepared_for(part, candidate)
+        prepared = prepared_with(part, candidate, labels.take(labeled))
         model = prepared.fit(np.arange(len(labeled)), labels.take(labeled))
         model.predict(part.labeled[: max(1, int(HELD_OUT * len(labeled)))])
     return len(labeled) + int(share * used), time.perf_counter() - start
@@ -274,7 +277,7 @@ class OutOfFold:
         return [candidate for candidate in candidates if candidate.name not in failed]
 
     def _prepare(self, candidates: Sequence[Candidate]) -> None:
-        tasks = [(prepared_for, self.rows, candidate) for candidate in candidates]
+        tasks = [(prepared_with, self.rows, candidate, self.labels) for candidate in candidates]
         for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
             self.seconds[candidate.name] = 0.0
             if self._keep(candidate.name, "preparation", outcome):

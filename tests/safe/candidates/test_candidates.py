@@ -25,6 +25,7 @@ from primum.safe.candidates import (
     graphs,
     linear,
     machines,
+    sampled,
 )
 from primum.safe.candidates.base import Affine, LinearModel
 from primum.safe.candidates.paths import Principal
@@ -208,7 +209,7 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
         kernel=lambda A, B: W.toarray(), alpha=damping, tol=1e-13, max_iter=100_000
     ).fit(X, y)
     option = diffusion(W, damping, L)
-    ours = option.scores_of_all(TRAIN, labels.take(TRAIN))
+    ours = graphs.scores_of_all(option.S, damping, TRAIN, labels.take(TRAIN))
     test = np.setdiff1d(np.arange(L), TRAIN)
     held_out = option.scores(test, TRAIN, labels.take(TRAIN))
     np.testing.assert_allclose(held_out, ours[test], atol=1e-6)
@@ -232,9 +233,98 @@ def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
     labels = Labels(np.array([0, 0, 1, 1]), 2)
     W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
     option = diffusion(W, 0.9, 4)
-    scores = option.scores_of_all(np.arange(3), labels.take(np.arange(3)))
+    scores = graphs.scores_of_all(option.S, 0.9, np.arange(3), labels.take(np.arange(3)))
     np.testing.assert_allclose(scores[4:], [[2 / 3, 1 / 3]] * 2)
     np.testing.assert_allclose(scores[3], [0.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_spreading_many_labels_is_spreading_each_of_them(monkeypatch, weighted):
+    """If all labelled rows are checked, the same option is chosen, with the same scores."""
+    rows, labels, new = problem(4, weighted=weighted)
+    few = CANDIDATES["spreading"].prepare(rows)
+    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
+    monkeypatch.setattr(graphs, "MOST_CHECKED", L)
+    many = CANDIDATES["spreading"].prepare(rows)
+    assert isinstance(many, graphs.PreparedManyLabels)
+    own = labels.take(TRAIN)
+    losses = [option.left_out_loss(TRAIN, own) for option in few.options]
+    for number, path in enumerate(many.paths):
+        masses = graphs.spread_labels(path.S, graphs.DAMPINGS, TRAIN, own, np.arange(L), np.float64)
+        found = [
+            many._left_out_loss(mass, diagonal, TRAIN, labels)
+            for mass, diagonal in zip(masses, path.diagonal, strict=True)
+        ]
+        np.testing.assert_allclose(found, losses[5 * number : 5 * number + 5], atol=1e-4)
+    expected = few.held_out(TRAIN, TEST, labels)
+    np.testing.assert_allclose(many.held_out(TRAIN, TEST, labels), expected, atol=1e-4)
+    models = few.fit(TRAIN, labels), many.fit(TRAIN, labels)
+    np.testing.assert_allclose(*(model.predict(new) for model in models), atol=1e-7)
+
+
+def test_only_some_of_many_labels_are_checked(monkeypatch):
+    rows, labels, _ = problem(2)
+    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
+    monkeypatch.setattr(graphs, "MOST_CHECKED", 10)
+    prepared = CANDIDATES["spreading"].prepare(rows)
+    assert len(prepared.checked) == 10
+    assert {path.diagonal.shape for path in prepared.paths} == {(5, 10)}
+    own, path = labels.take(TRAIN), prepared.paths[0]
+    masses = graphs.spread_labels(path.S, graphs.DAMPINGS, TRAIN, own, np.arange(L), np.float64)
+    checked = np.intersect1d(prepared.checked, TRAIN)
+    monkeypatch.setattr(graphs, "MOST_AMONG", L)
+    among = CANDIDATES["spreading"].prepare(rows).options[2].among[np.ix_(TRAIN, TRAIN)]
+    np.fill_diagonal(among, 0.0)
+    scores = graphs.shares_of(among @ own.weighted, own.shares)[np.isin(TRAIN, checked)]
+    expected = graphs.half_brier(scores, labels.take(checked))
+    found = prepared._left_out_loss(masses[2], path.diagonal[2], TRAIN, labels)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["kernel", "kernel (labelled)"])
+def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
+    """The model is the one that a fit to the sample gives, and scores all held-out rows."""
+    rows, labels, new = problem(4)
+    candidate = CANDIDATES[name]
+    monkeypatch.setattr(candidate, "most_labeled", 20)
+    prepared = sampled.prepared_with(rows, candidate, labels)
+    sample = prepared.sample
+    assert prepared.note.startswith(f"{name} uses a random sample of {len(sample)} of the 36 lab")
+    assert len(sample) <= 20
+    assert set(labels.codes[sample]) == set(labels.codes)
+    fitted = prepared.fit(TRAIN, labels)
+    own = np.flatnonzero(np.isin(sample, TRAIN))
+    alone = candidate.prepare(rows.with_labeled(sample)).fit(own, labels.take(sample))
+    np.testing.assert_allclose(fitted.predict(new), alone.predict(new), atol=1e-10)
+    expected = fitted.predict(rows.labeled[TEST])
+    np.testing.assert_allclose(prepared.held_out(TRAIN, TEST, labels), expected)
+    monkeypatch.setattr(candidate, "most_labeled", 36)
+    assert not isinstance(sampled.prepared_with(rows, candidate, labels), sampled.PreparedSample)
+
+
+@pytest.mark.parametrize("name", ["kernel", "kernel (labelled)"])
+def test_a_sample_chooses_the_kernel_and_all_rows_are_fitted(monkeypatch, name):
+    rows, labels, _ = problem(2)
+    prepared = CANDIDATES[name].prepare(rows)
+    monkeypatch.setattr(linear, "MOST_COMPARED", 15)
+    model = prepared.fit(TRAIN, labels)
+    own = labels.take(TRAIN)
+    compared = own.part(15 / len(TRAIN), 0)
+    X = StandardScaler().fit_transform(rows.labeled[TRAIN])
+    if name == "kernel":
+        grams = [option.gram[np.ix_(TRAIN, TRAIN)] for option in prepared.options]
+        gammas = [option.gamma for option in prepared.options]
+    else:
+        gammas = graphs.gammas_of(graphs.distances_among(X))
+        grams = [rbf_kernel(X, gamma=gamma) for gamma in gammas]
+    few = [gram[np.ix_(compared, compared)] for gram in grams]
+    scores = [linear.fit_kernel_ridge(gram, own.take(compared))[1] for gram in few]
+    best = int(np.argmax(scores))
+    assert model.gamma == pytest.approx(gammas[best])
+    expected = linear.fit_kernel_ridge(grams[best], own)[0].predict(grams[best])
+    np.testing.assert_allclose(model.predict(rows.labeled[TRAIN]), expected, atol=1e-4)
+    held_out = prepared.held_out(TRAIN, TEST, labels)
+    np.testing.assert_allclose(held_out, model.predict(rows.labeled[TEST]), atol=1e-4)
 
 
 def test_components_are_whitened():

@@ -10,7 +10,13 @@ from primum.safe.candidates.base import (
     Supervised,
     Targets,
 )
-from primum.safe.candidates.graphs import GraphKernel, Spreading, labeled_kernel, neighbors
+from primum.safe.candidates.graphs import (
+    MOST_KERNEL_LABELS,
+    GraphKernel,
+    Spreading,
+    labeled_kernel,
+    neighbors,
+)
 from primum.safe.candidates.linear import AllComponents, labeled_components, logistic, ridge
 from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
 from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
@@ -29,7 +35,7 @@ CANDIDATES: dict[str, Candidate] = {
         Supervised("forest", extra_trees),
         Supervised("components (labelled)", labeled_components),
         Supervised("neighbours", neighbors),
-        Supervised("kernel (labelled)", labeled_kernel, growth=3.0),
+        Supervised("kernel (labelled)", labeled_kernel, 3.0, MOST_KERNEL_LABELS),
         Supervised("svm", svm),
     )
 }
@@ -42,7 +48,7 @@ NUMBER_CANDIDATES: dict[str, Candidate] = {
         GraphKernel(),
         Supervised("forest", extra_trees_of_numbers),
         Supervised("components (labelled)", labeled_components),
-        Supervised("kernel (labelled)", labeled_kernel, growth=3.0),
+        Supervised("kernel (labelled)", labeled_kernel, 3.0, MOST_KERNEL_LABELS),
     )
 }
 NUMBER_DEFAULT = ("ridge", "components", "kernel", "forest")

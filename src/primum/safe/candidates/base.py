@@ -258,6 +258,11 @@ class SharedRows:
         )
 
 
+def labeled_note(name: str, n_all: int, n_used: int) -> str:
+    """Return a sentence on the labelled rows that a candidate uses, if these are not all."""
+    return f"{name} uses a random sample of {n_used} of the {n_all} labelled rows."
+
+
 def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
     """Return a sentence on the unlabelled rows that a candidate uses, if these are not all."""
     n_all, n_used = rows.n_unlabeled, used.unlabeled.shape[0]
@@ -521,6 +526,8 @@ class Candidate(ABC):
         The name of the supervised candidate to which it is compared; None if it is supervised.
     most_unlabeled : int or None
         Of more unlabelled rows, a random sample is used; None: all.
+    most_labeled : int or None
+        Of more labelled rows, a random sample is used; None: all.
     growth : float
         With which power of the number of rows the time of its preparation and of a fit grows.
     reduces : bool
@@ -533,6 +540,7 @@ class Candidate(ABC):
     uses_unlabeled: bool = False
     counterpart: str | None = None
     most_unlabeled: int | None = None
+    most_labeled: int | None = None
     growth: float = 1.0
     reduces: bool = False
     slow_prediction: bool = False
@@ -580,6 +588,8 @@ class Supervised(Candidate):
         Labelled training rows, their labels, a seed and a scaling to the model.
     growth : float, default=1
         With which power of the number of rows its time grows.
+    most_labeled : int or None, default=None
+        Of more labelled rows, a random sample is used; None: all.
     """
 
     def __init__(
@@ -587,8 +597,10 @@ class Supervised(Candidate):
         name: str,
         fit_rows: Callable[[Any, Any, int, Scaling], CandidateModel],
         growth: float = 1.0,
+        most_labeled: int | None = None,
     ) -> None:
         self.name, self.fit_rows, self.growth = name, fit_rows, growth
+        self.most_labeled = most_labeled
 
     def prepare(self, rows: SharedRows) -> PreparedRows:  # noqa: D102
         return PreparedRows(rows, self.fit_rows)

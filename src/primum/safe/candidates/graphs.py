@@ -12,6 +12,10 @@ so that a and k are chosen by leave-one-out. Rows that no training row reaches g
 classes. A new row has the mean scores of its k nearest neighbours. The counterpart is nearest
 neighbours.
 
+With many labels G would be large, and a fold's mass ``(I - a S)^-1 Y``, of a few columns, is
+computed for every a and k instead. What a training row gives itself is the diagonal of G, which is
+computed for ``MOST_CHECKED`` labelled rows: the loss of those chooses a and k.
+
 All a share one run of conjugate gradients. With b = 1/a, ``(I - a S)^-1 = b (b I - S)^-1``, and
 systems that differ by a multiple of I have the same Krylov spaces: the residuals of those with a
 larger b are multiples of that with the smallest one, whose iterations they need not repeat
@@ -21,9 +25,9 @@ Kernel ridge regression in a Gaussian kernel with the penalty r f' Lap f, where 
 normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): the deformed kernel of the
 labelled rows is computed once for every bandwidth and strength r. A fold is then a ridge regression
 in the part of its training rows, with the option whose leave-one-out error is least; r = 0 is one
-of them. Single precision is enough to choose; what other rows need is computed
-in double precision, for the option of the final model only. The counterpart is the kernel ridge
-regression of the labelled training rows.
+of them. Of many training rows, a sample chooses. Single precision is enough to choose; what other
+rows need is computed in double precision, for the option of the final model only. The counterpart
+is the kernel ridge regression of the labelled training rows.
 
 References
 ----------
@@ -31,7 +35,8 @@ Jegerlehner, B. (1996). Krylov space solvers for shifted linear systems. arXiv:h
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,15 +64,20 @@ from primum.safe.candidates.base import (
     Targets,
     sampled_note,
 )
-from primum.safe.candidates.linear import fit_kernel_ridge
+from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
 
 # Of the graph on which labels spread, and how far they spread.
 SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
+# Up to this many labelled rows, G is computed; of more, its diagonal for this many.
+MOST_AMONG, MOST_CHECKED = 1000, 300
 # Of nearest labelled rows.
 COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
 # Relative size of the residual at which conjugate gradients stop, in single and double precision.
 ACCURACY = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
+# Kernel ridge regression takes the third power of the number of labelled rows: of more than this
+# many, a random sample is used.
+MOST_KERNEL_LABELS = 1500
 # Of the graph that deforms the kernel.
 KERNEL_NEIGHBORS = 10
 # In units of the median distance between rows.
@@ -165,14 +175,6 @@ class Diffusion:
         """Return the scores of labelled rows, given the labels of the training rows."""
         return shares_of(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
 
-    def scores_of_all(self, train: Index, own: Labels) -> Floats:
-        """Return the scores of all rows of the graph."""
-        present = own.present
-        mass = np.zeros((self.S.shape[0], own.n_classes))
-        mass[train] = own.weighted
-        mass[:, present] = spread(self.S, [self.damping], mass[:, present], slice(None))[0]
-        return shares_of(mass, own.shares)
-
     def left_out_loss(self, train: Index, own: Labels) -> float:
         """Return the loss of every training row without its own label."""
         among = self.among[np.ix_(train, train)]
@@ -192,20 +194,51 @@ def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
     return options
 
 
+def spread_labels(
+    S: Any, dampings: Sequence[float], train: Index, own: Labels, rows: Index | slice, dtype: Any
+) -> Floats:
+    """Return the mass (n_dampings, n_rows, n_classes) that rows get from the labels of train."""
+    present = own.present
+    B = np.zeros((S.shape[0], len(present)), dtype)
+    B[train] = own.weighted[:, present]
+    parts = spread(S.astype(dtype), dampings, B, rows)
+    mass = np.zeros((*parts.shape[:2], own.n_classes))
+    mass[:, :, present] = parts
+    return mass
+
+
+def scores_of_all(S: Any, damping: float, train: Index, own: Labels) -> Floats:
+    """Return the scores of all rows of a graph, given the labels of the training rows."""
+    mass = spread_labels(S, [damping], train, own, slice(None), np.float64)[0]
+    return shares_of(mass, own.shares)
+
+
 @dataclass(frozen=True)
-class PreparedSpreading(Prepared):
-    """The options, and the rows of the graph, standardised; labelled rows first."""
+class PreparedOnGraph(Prepared):
+    """The change of the features, and the rows of the graph after it; labelled rows first."""
 
     change: Affine
     scaled: Any
+
+    def _model(
+        self, n_neighbors: int, S: Any, damping: float, train: Index, own: Labels
+    ) -> NeighborModel:
+        """Return the model with the scores of all rows of the graph."""
+        k = min(n_neighbors, self.scaled.shape[0])
+        return NeighborModel(self.change, self.scaled, scores_of_all(S, damping, train, own), k)
+
+
+@dataclass(frozen=True)
+class PreparedSpreading(PreparedOnGraph):
+    """The options, with G."""
+
     options: list[Diffusion]
     note: str = ""
 
     def fit(self, train: Index, labels: Labels) -> NeighborModel:  # noqa: D102
         own = labels.take(train)
-        option = self._best(train, own)
-        k = min(option.n_neighbors, self.scaled.shape[0])
-        return NeighborModel(self.change, self.scaled, option.scores_of_all(train, own), k)
+        best = self._best(train, own)
+        return self._model(best.n_neighbors, best.S, best.damping, train, own)
 
     def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
         own = labels.take(train)
@@ -213,6 +246,70 @@ class PreparedSpreading(Prepared):
 
     def _best(self, train: Index, own: Labels) -> Diffusion:
         return min(self.options, key=lambda option: option.left_out_loss(train, own))
+
+
+@dataclass(frozen=True)
+class DiffusionPath:
+    """Number of neighbours, S of their graph, and the diagonal of G for some labelled rows.
+
+    ``diagonal`` has the shape (n_dampings, n_checked).
+    """
+
+    n_neighbors: int
+    S: Any
+    diagonal: Floats
+
+
+@dataclass(frozen=True)
+class PreparedManyLabels(PreparedOnGraph):
+    """The graphs, and the labelled rows ``checked`` whose losses choose among them."""
+
+    paths: list[DiffusionPath]
+    checked: Index
+    n_labeled: int
+    note: str = ""
+
+    def fit(self, train: Index, labels: Labels) -> NeighborModel:  # noqa: D102
+        path, damping, _ = self._best(train, labels)
+        own = labels.take(train)
+        return self._model(path.n_neighbors, path.S, DAMPINGS[damping], train, own)
+
+    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+        *_, mass = self._best(train, labels)
+        return shares_of(mass[test], labels.take(train).shares)
+
+    def _best(self, train: Index, labels: Labels) -> tuple[DiffusionPath, int, Floats]:
+        """Return the graph, the position of a, and the mass of the labelled rows."""
+        own, labeled = labels.take(train), np.arange(self.n_labeled)
+        found: tuple[Any, ...] = (np.inf,)
+        for path in self.paths:
+            masses = spread_labels(path.S, DAMPINGS, train, own, labeled, np.float32)
+            for number, mass in enumerate(masses):
+                loss = self._left_out_loss(mass, path.diagonal[number], train, labels)
+                if loss < found[0]:
+                    found = loss, path, number, mass
+        return found[1:]
+
+    def _left_out_loss(self, mass: Floats, diagonal: Floats, train: Index, labels: Labels) -> float:
+        """Return the loss of the checked training rows without their own labels."""
+        trained = np.isin(self.checked, train)
+        rows = self.checked[trained]
+        own = labels.take(rows)
+        rest = np.maximum(mass[rows] - diagonal[trained, None] * own.weighted, 0.0)
+        return half_brier(shares_of(rest, labels.take(train).shares), own)
+
+
+def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
+    """Return the graphs of rows, with the diagonals for the rows ``checked``."""
+    units = np.zeros((X.shape[0], len(checked)), np.float32)
+    units[checked, np.arange(len(checked))] = 1.0
+    paths = []
+    graphs = neighbor_graphs(X, SPREADING_NEIGHBORS)
+    for k, graph in zip(SPREADING_NEIGHBORS, graphs, strict=True):
+        S = normalised(graph)
+        parts = spread(S.astype(np.float32), DAMPINGS, units, checked)
+        paths.append(DiffusionPath(k, S, np.diagonal(parts, axis1=1, axis2=2)))
+    return paths
 
 
 class Spreading(Candidate):
@@ -223,12 +320,16 @@ class Spreading(Candidate):
     most_unlabeled = 4000  # a larger graph is that of a random sample
     growth = 2.5  # rows times labelled rows, and more iterations
 
-    def prepare(self, rows: SharedRows) -> PreparedSpreading:  # noqa: D102
-        used = rows.sampled_for(self)
+    def prepare(self, rows: SharedRows) -> PreparedOnGraph:  # noqa: D102
+        used, n_labeled = rows.sampled_for(self), rows.n_labeled
         change = used.scaling(used.all)
         X = change.transform(used.all)
         note = sampled_note(self.name, rows, used)
-        return PreparedSpreading(change, X, diffusions(X, rows.n_labeled), note)
+        if n_labeled <= MOST_AMONG:
+            return PreparedSpreading(change, X, diffusions(X, n_labeled), note)
+        rng = np.random.default_rng(rows.seed)
+        checked = np.sort(rng.choice(n_labeled, MOST_CHECKED, replace=False))
+        return PreparedManyLabels(change, X, diffusion_paths(X, checked), checked, n_labeled, note)
 
 
 def neighbors(X: Any, labels: Labels, seed: int, scaling: Scaling) -> NeighborModel:
@@ -321,7 +422,9 @@ class PreparedKernel(Prepared):
     scaled: Any
     laplacian: Any
     options: list[DeformedGram]
+    seed: int = 0
     note: str = ""
+    _last: dict[tuple[float, float], DeformedKernel] = field(default_factory=dict, repr=False)
 
     def fit(self, train: Index, labels: Targets) -> KernelModel:  # noqa: D102
         option, _ = self._best(train, labels)
@@ -333,18 +436,33 @@ class PreparedKernel(Prepared):
 
     def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         option, model = self._best(train, labels)
+        own = labels.take(train)
+        model = model or fit_kernel_ridge(option.gram[np.ix_(train, train)], own)[0]
         return model.predict(option.gram[np.ix_(test, train)])
 
-    def _best(self, train: Index, labels: Targets) -> tuple[DeformedGram, LinearModel]:
-        own, pairs = labels.take(train), np.ix_(train, train)
-        fits = [fit_kernel_ridge(option.gram[pairs], own) for option in self.options]
-        best = int(np.argmax([score for _, score in fits]))
-        return self.options[best], fits[best][0]
+    def _best(self, train: Index, labels: Targets) -> tuple[DeformedGram, LinearModel | None]:
+        """Return the best option, and its model unless a sample of the rows has chosen it."""
+        grams = [partial(_among, option.gram, train) for option in self.options]
+        best, model = choose_kernel(grams, labels.take(train), self.seed)
+        return self.options[best], model
 
     def deformed(self, option: DeformedGram) -> DeformedKernel:
-        """Return the deformed kernel of all rows in double precision, also for other rows."""
-        kernel = np.exp(-option.gamma * distances_among(self.scaled))
-        return deform_kernel(kernel, self.laplacian, overwrite=True).at(option.strength)
+        """Return the deformed kernel of all rows in double precision, also for other rows.
+
+        The last one is kept: the folds often choose the same.
+        """
+        key = option.gamma, option.strength
+        if key not in self._last:
+            self._last.clear()
+            kernel = np.exp(-option.gamma * distances_among(self.scaled))
+            deformation = deform_kernel(kernel, self.laplacian, overwrite=True)
+            self._last[key] = deformation.at(option.strength)
+        return self._last[key]
+
+
+def _among(gram: Floats, train: Index, rows: Index) -> Floats:
+    """Return the kernel among some of the training rows."""
+    return gram[np.ix_(train[rows], train[rows])]
 
 
 def labeled_grams(K: Floats, laplacian: Any, n_labeled: int) -> Iterator[Floats]:
@@ -369,6 +487,7 @@ class GraphKernel(Candidate):
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
     reduces = True
     most_unlabeled = 1500  # a larger kernel is that of a random sample
+    most_labeled = MOST_KERNEL_LABELS
     growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102
@@ -384,7 +503,7 @@ class GraphKernel(Candidate):
                 for strength, gram in zip(STRENGTHS, grams, strict=True)
             ]
         note = sampled_note(self.name, rows, used)
-        return PreparedKernel(change, X, laplacian, options, note)
+        return PreparedKernel(change, X, laplacian, options, rows.seed, note)
 
 
 def labeled_kernel(X: Any, labels: Targets, seed: int, scaling: Scaling) -> KernelModel:
@@ -393,8 +512,11 @@ def labeled_kernel(X: Any, labels: Targets, seed: int, scaling: Scaling) -> Kern
     scaled = change.transform(X)
     distances = distances_among(scaled)
     gammas = gammas_of(distances)
-    fits = [fit_kernel_ridge(np.exp(-gamma * distances), labels) for gamma in gammas]
-    best = int(np.argmax([score for _, score in fits]))
-    model = fits[best][0]
+
+    def gram(gamma: float, rows: Index) -> Floats:
+        return np.exp(-gamma * distances[np.ix_(rows, rows)])
+
+    best, model = choose_kernel([partial(gram, gamma) for gamma in gammas], labels, seed)
+    model = model or fit_kernel_ridge(np.exp(-gammas[best] * distances), labels)[0]
     scores = gammas[best], model.coef, model.intercept, labels.are_shares
     return KernelModel(change, scaled, *scores)

@@ -15,6 +15,7 @@ are used is chosen by the leave-one-out error of a ridge regression on them, whi
 counterpart takes the components of the labelled training rows.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -63,6 +64,8 @@ MOST_FOLDS = 5
 MOST_ITERATIONS = 1000
 # Newton's method is faster than L-BFGS for two classes and up to so many axes.
 MOST_AXES = 80
+# Of more rows, a sample chooses the kernel: every one takes an eigendecomposition.
+MOST_COMPARED = 500
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge.
@@ -101,6 +104,25 @@ def fit_kernel_ridge(gram: Floats, labels: Targets) -> tuple[LinearModel, float]
     if len(labels) == 1:
         return constant_model(labels, 1), 0.0
     return _best_ridge(Principal.of_gram(gram, labels.weight), labels)
+
+
+def choose_kernel(
+    grams: Sequence[Callable[[Index], Floats]], labels: Targets, seed: int
+) -> tuple[int, LinearModel | None]:
+    """Return the position of the kernel with the least leave-one-out error, and its model.
+
+    ``grams`` return the kernels among given rows. Of more than ``MOST_COMPARED`` rows, a random
+    sample is compared, and the model is None.
+    """
+    n_rows = len(labels)
+    if n_rows <= MOST_COMPARED:
+        compared = np.arange(n_rows)
+    else:
+        compared = labels.part(MOST_COMPARED / n_rows, seed)
+    own = labels.take(compared)
+    fits = [fit_kernel_ridge(gram(compared), own) for gram in grams]
+    best = int(np.argmax([score for _, score in fits]))
+    return best, fits[best][0] if n_rows <= MOST_COMPARED else None
 
 
 def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:

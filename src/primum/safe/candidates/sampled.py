@@ -1,0 +1,61 @@
+"""Candidates that learn from a random sample of the labelled rows, where there are many.
+
+Kernel ridge regression takes the third power of their number. The sample is drawn once, with the
+share of every class. In a fold, the candidate is fitted to those of its rows that the fold trains
+on, and scores all rows that the fold holds out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primum._typing import Floats, Index
+from primum.safe.candidates.base import (
+    Candidate,
+    CandidateModel,
+    Prepared,
+    SharedRows,
+    Targets,
+    labeled_note,
+)
+from primum.safe.candidates.wide import prepared_for
+
+
+@dataclass(frozen=True)
+class PreparedSample(Prepared):
+    """A candidate that is prepared for some of the labelled rows.
+
+    Attributes
+    ----------
+    rows : SharedRows
+        All rows.
+    sample : array of shape (n_sampled,)
+        Positions of the labelled rows that it learns from, sorted.
+    prepared : Prepared
+        The candidate, for these.
+    note : str
+        What was approximated.
+    """
+
+    rows: SharedRows
+    sample: Index
+    prepared: Prepared
+    note: str = ""
+
+    def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
+        own = np.flatnonzero(np.isin(self.sample, train))
+        return self.prepared.fit(own, labels.take(self.sample))
+
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+        return self.fit(train, labels).predict(self.rows.labeled[test])
+
+
+def prepared_with(rows: SharedRows, candidate: Candidate, labels: Targets) -> Prepared:
+    """Return a candidate prepared for rows, or for a sample of the labelled ones."""
+    most = candidate.most_labeled
+    if most is None or len(labels) <= most:
+        return prepared_for(rows, candidate)
+    sample = labels.part(most / len(labels), rows.seed)
+    prepared = prepared_for(rows.with_labeled(sample), candidate)
+    note = labeled_note(candidate.name, len(labels), len(sample))
+    return PreparedSample(rows, sample, prepared, " ".join(filter(None, [note, prepared.note])))
