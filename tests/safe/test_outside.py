@@ -8,6 +8,8 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifier, SafeClassifier, SafeRegressor
 from primum.rows import ArrayRows, ParquetRows
 from primum.safe import outside
+from primum.safe.candidates import SharedRows, linear
+from primum.safe.candidates.base import as_given, standardisation
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -161,3 +163,41 @@ def test_bad_rows_are_named(tmp_path):
     for use in (clf.predict, lambda path: clf.fit(table, y, path)):
         with pytest.raises(ValueError, match="has no column 'c'"):
             use(other)
+
+
+@pytest.mark.parametrize("scaling", [standardisation, as_given])
+def test_components_of_many_rows_in_memory_come_from_their_moments(monkeypatch, scaling):
+    X, _, more, _ = two_classes(30, 200, 4, separation=2.0)
+    X, more = (rows * [1.0, 30.0, 0.1, 0.0] + [0.0, 500.0, 0.0, 7.0] for rows in (X, more))
+    X[:, 2], more[:, 2] = 2 * X[:, 0], 2 * more[:, 0]  # and the last column is constant
+    rows, candidate = SharedRows(X, more, scaling=scaling), linear.AllComponents()
+    expected = candidate.prepare(rows).labeled
+    monkeypatch.setattr(linear, "MANY_ROWS", 199)
+    monkeypatch.delattr(linear, "find_components")
+    found = candidate.prepare(rows)
+    assert found.labeled.shape == expected.shape == (30, 2)
+    assert found.note == ""
+    # Components have arbitrary signs.
+    np.testing.assert_allclose(found.labeled @ found.labeled.T, expected @ expected.T, atol=1e-9)
+
+
+def test_no_rows_outside_memory(tmp_path):
+    X, y, more, _ = two_classes(30, 60, 3)
+    table, empty = pd.DataFrame(X, columns=COLUMNS), as_parquet(more[:0], tmp_path)
+    clf = SafeClassifier(["components"], **QUICK)
+    expected = clf.fit(table, y).weights_
+    assert clf.fit(table, y, X_unlabeled=empty).weights_ == expected
+    assert "There are no unlabelled rows, so the model is supervised." in clf.notes_
+    assert clf.predict_proba(empty).shape == (0, 2)
+
+
+def test_a_sample_of_sorted_rows_is_uniform(tmp_path, monkeypatch):
+    """The largest deviation from the uniform distribution is below its 1% quantile (Smirnov)."""
+    monkeypatch.setattr(outside, "MOST_SAMPLED", 500)
+    X = np.arange(6000.0)[:, None] * [1.0, 0.0, -1.0]
+    there = ParquetRows(as_parquet(X, tmp_path, 170), COLUMNS, 3)
+    sample, _ = outside.read_sample(ArrayRows(X[:0]), there, X[:10], 3)
+    deviation = np.abs(sample[:, 0] / 6000 - np.arange(500) / 500).max()
+    assert deviation < 1.63 / np.sqrt(500)
+    other, _ = outside.read_sample(ArrayRows(X[:0]), there, X[:10], 4)
+    assert not np.array_equal(sample, other)

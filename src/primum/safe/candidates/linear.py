@@ -27,8 +27,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from primum._typing import Floats, Index
-from primum.equations.moments import Moments
+from primum.equations.moments import Moments, gather_moments
 from primum.reading.folds import tuning_folds
+from primum.rows import ArrayRows
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
@@ -68,10 +69,12 @@ MOST_AXES = 80
 MOST_COMPARED = 500
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
-# Components this much shorter than the longest one are rounding, which whitening would enlarge.
-SHORTEST = 1e-10
-# The same where the lengths are roots, of which rounding leaves half the digits.
-SHORTEST_OF_SQUARES = 1e-7
+# Components this much shorter than the longest one are rounding, which whitening would enlarge:
+# lengths are roots of eigenvalues, of which rounding leaves half the digits.
+SHORTEST = 1e-7
+# Components of more rows than this, if they have at most so many columns, come from their moments:
+# scikit-learn forms the covariance too, but of a copy of all rows.
+MANY_ROWS, MOST_OF_MOMENTS = 20_000, 1000
 
 
 def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
@@ -208,9 +211,19 @@ def components_of(moments: Moments, scaling: Scaling = standardisation) -> Affin
     last = n_features - min(n_features, N_COMPONENTS[-1]), n_features - 1
     squares, directions = eigh(moments.scatter / np.outer(scale, scale), subset_by_index=last)
     lengths, directions = np.sqrt(np.maximum(squares[::-1], 0.0)), directions[:, ::-1]
-    used = lengths > SHORTEST_OF_SQUARES * lengths.max(initial=0.0)
+    used = lengths > SHORTEST * lengths.max(initial=0.0)
     whitened = directions[:, used] * (np.sqrt(moments.weight) / lengths[used])
     return Affine(scale, (moments.mean / scale) @ whitened, whitened)
+
+
+def moments_of(rows: SharedRows) -> Moments | None:
+    """Return the moments of all rows: those of a sample's origin, or of many dense rows."""
+    if rows.sampled is not None:
+        return rows.sampled.moments
+    n_rows, n_features = rows.unlabeled.shape
+    if sparse.issparse(rows.labeled) or n_rows <= MANY_ROWS or n_features > MOST_OF_MOMENTS:
+        return None
+    return gather_moments([ArrayRows(rows.labeled), ArrayRows(rows.unlabeled)])
 
 
 def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
@@ -258,8 +271,9 @@ class AllComponents(Candidate):
     reduces = True
 
     def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
-        if rows.sampled is not None and rows.sampled.moments is not None:
-            components, note = components_of(rows.sampled.moments, rows.scaling), ""
+        moments = moments_of(rows)
+        if moments is not None:
+            components, note = components_of(moments, rows.scaling), ""
         else:
             components = find_components(rows.all, rows.seed, rows.scaling)
             note = sampled_note(self.name, rows, rows)
