@@ -4,6 +4,7 @@ scikit-learn changes these names without notice. All other modules import them f
 supporting another version only affects this file.
 """
 
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -41,6 +42,7 @@ __all__ = [
     "count_rows",
     "get_namespace",
     "get_namespace_and_device",
+    "grow_extra_trees",
     "library_of",
     "logistic_regression_cv",
     "openmp_threads",
@@ -56,6 +58,33 @@ def boosted_trees(booster: Any) -> tuple[list[Any], Any]:
     """
     trees = [tree.nodes for of_round in booster._predictors for tree in of_round]
     return trees, np.asarray(booster._baseline_prediction, dtype=np.float64).reshape(-1)
+
+
+def grow_extra_trees(X: Any, y: Any, weight: Any, seeds: Sequence[int]) -> list[Any]:
+    """Return the ``tree_`` of an ExtraTreeClassifier for every seed, fitted to the same rows.
+
+    X is an array or CSC matrix of type float32. The classifier checks its labels again for every
+    tree, which takes longer than growing a tree from few rows.
+    """
+    from sklearn.tree._classes import CRITERIA_CLF, DENSE_SPLITTERS, SPARSE_SPLITTERS
+    from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
+
+    classes, codes = np.unique(y, return_inverse=True)
+    outputs = np.ascontiguousarray(codes.reshape(-1, 1), dtype=np.float64)
+    n_classes = np.array([len(classes)], dtype=np.intp)
+    if weight is not None:
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+    splitters = DENSE_SPLITTERS if isinstance(X, np.ndarray) else SPARSE_SPLITTERS
+    max_features, deepest = max(1, int(np.sqrt(X.shape[1]))), np.iinfo(np.int32).max
+    trees, rng = [], np.random.RandomState()
+    for seed in seeds:
+        rng.seed(seed)
+        criterion = CRITERIA_CLF["gini"](1, n_classes)
+        splitter = splitters["random"](criterion, max_features, 1, 0.0, rng, None)
+        tree = Tree(X.shape[1], n_classes, 1)
+        DepthFirstTreeBuilder(splitter, 2, 1, 0.0, deepest, 0.0).build(tree, X, outputs, weight)
+        trees.append(tree)
+    return trees
 
 
 _LIBRARIES: dict[type, Any] = {}

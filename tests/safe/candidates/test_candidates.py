@@ -1,5 +1,7 @@
 """Prepared candidates give the scores of the plain estimators, fitted to the same training set."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -145,10 +147,15 @@ def test_logistic_is_scikit_learns(n_classes, most_axes, atol, monkeypatch):
     np.testing.assert_allclose(ours.predict(new), pipeline.predict_proba(new), atol=atol)
 
 
-def test_forest_is_scikit_learns():
-    rows, labels, new = problem(4)
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_forest_is_scikit_learns(n_classes, weighted, convert):
+    rows, labels, new = problem(n_classes, weighted=weighted)
+    rows = replace(rows, labeled=convert(rows.labeled), unlabeled=convert(rows.unlabeled))
+    own = labels.take(TRAIN)
     forest = ExtraTreesClassifier(100, random_state=0)
-    forest.fit(rows.labeled[TRAIN], labels.codes[TRAIN])
+    forest.fit(rows.labeled[TRAIN], own.codes, sample_weight=own.weight)
     ours = CANDIDATES["forest"].prepare(rows).fit(TRAIN, labels)
     np.testing.assert_allclose(ours.predict(new), forest.predict_proba(new), atol=1e-12)
 

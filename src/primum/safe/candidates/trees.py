@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from primum._sklearn import boosted_trees
+from primum._sklearn import boosted_trees, grow_extra_trees
 from primum._typing import AnyArray, Floats, Index
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
@@ -123,9 +123,8 @@ def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Float
     return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
 
 
-def forest_model(fitted: Sequence[Any], labels: Targets) -> ForestModel:
-    """Return the nodes of fitted trees of scikit-learn, with the scores of all outputs."""
-    trees = [tree.tree_ for tree in fitted]
+def forest_model(trees: Sequence[Any], labels: Targets) -> ForestModel:
+    """Return the nodes of the ``tree_`` of scikit-learn's trees, with the scores of all outputs."""
     names = ("feature", "threshold", "children_left", "children_right")
     feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
@@ -137,28 +136,28 @@ def forest_model(fitted: Sequence[Any], labels: Targets) -> ForestModel:
     return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
 
 
-def grown(kind: Any, X: Any, y: AnyArray, weight: Floats | None, seed: int) -> list[Any]:
-    """Return the trees of scikit-learn's forest of a kind of trees, each fitted to all rows.
-
-    The forest checks parameters and labels again for every tree, which takes as long as the tree.
-    """
-    from sklearn import config_context
-    from sklearn.utils import check_array, check_random_state
+def checked_rows(X: Any) -> Any:
+    """Return rows as trees take them."""
+    from sklearn.utils import check_array
 
     rows = check_array(X, accept_sparse="csc", accept_large_sparse=False, dtype=np.float32)
     if not isinstance(rows, np.ndarray):
         rows.sort_indices()
+    return rows
+
+
+def seeds_of_trees(seed: Any) -> list[int]:
+    """Return the seeds that scikit-learn's forests give their trees."""
+    from sklearn.utils import check_random_state
+
     rng = check_random_state(seed)
-    seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(TREES)]
-    with config_context(skip_parameter_validation=True, assume_finite=True):
-        return [kind(random_state=own).fit(rows, y, weight, check_input=False) for own in seeds]
+    return [rng.randint(np.iinfo(np.int32).max) for _ in range(TREES)]
 
 
 def extra_trees(X: Any, labels: Labels, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees; scales do not matter to them."""
-    from sklearn.tree import ExtraTreeClassifier
-
-    return forest_model(grown(ExtraTreeClassifier, X, labels.codes, labels.weight, seed), labels)
+    rows, seeds = checked_rows(X), seeds_of_trees(seed)
+    return forest_model(grow_extra_trees(rows, labels.codes, labels.weight, seeds), labels)
 
 
 def random_forest(
@@ -169,15 +168,20 @@ def random_forest(
 
     forest = RandomForestClassifier(TREES, n_jobs=1, random_state=seed)
     forest.fit(X, labels.codes, sample_weight=labels.weight)
-    return forest_model(forest.estimators_, labels)
+    return forest_model([tree.tree_ for tree in forest.estimators_], labels)
 
 
 def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees of numbers."""
+    from sklearn import config_context
     from sklearn.tree import ExtraTreeRegressor
 
-    trees = grown(ExtraTreeRegressor, X, numbers.values[:, 0], numbers.weight, seed)
-    return forest_model(trees, numbers)
+    rows, y = checked_rows(X), numbers.values[:, 0]
+    # A forest would check parameters and rows again for every tree.
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        trees = [ExtraTreeRegressor(random_state=own) for own in seeds_of_trees(seed)]
+        fitted = [tree.fit(rows, y, numbers.weight, check_input=False) for tree in trees]
+    return forest_model([tree.tree_ for tree in fitted], numbers)
 
 
 ROUNDS, LEAVES, BINS = 100, 8, 63
@@ -309,7 +313,7 @@ class ForestRegressor(CandidateRegressor):
 
         forest = RandomForestRegressor(TREES, n_jobs=1, random_state=self.random_state)
         forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
-        return forest_model(forest.estimators_, numbers)
+        return forest_model([tree.tree_ for tree in forest.estimators_], numbers)
 
 
 class BoostingRegressor(CandidateRegressor):
