@@ -13,8 +13,7 @@ from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifie
 from primum.comparison.page import answer_part
 from primum.comparison.settle import TWO_QUESTIONS
 from primum.comparison.words import BEFORE_LABELS, REFITTED
-from primum.judging.settled_pair import SettledPair
-from primum.judging.settlement import Settlement
+from primum.judging.settlement import SettledPair, Settlement
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 

@@ -38,8 +38,8 @@ from primum.judging.difference import LEVEL
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
-from primum.reading.arrays import locate_non_finite
 from primum.reading.classifiers import Entry, last_step, read_entries
+from primum.reading.data import locate_non_finite
 from primum.reading.known import AUTO, chosen_mask
 from primum.safe.candidates.packages import ON_REQUEST
 

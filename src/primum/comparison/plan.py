@@ -30,9 +30,8 @@ from primum.comparison.target import ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
 from primum.judging.held_out import HeldOut
 from primum.judging.words import judges_itself
-from primum.reading.arrays import locating_bad_values
 from primum.reading.classifiers import Entry, last_step
-from primum.reading.data import given_rows, stack_rows
+from primum.reading.data import given_rows, locating_bad_values, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.known import AUTO, Known, read_chosen, read_known
 from primum.reading.labels import KnownLabels

@@ -33,8 +33,7 @@ from primum.judging.disagreements import list_disagreements
 from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
-from primum.judging.settled_pair import SettledPair, compared
-from primum.judging.settlement import SAME, LedByFirst, Settlement
+from primum.judging.settlement import SAME, LedByFirst, SettledPair, Settlement, compared
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE, capitalised, percent_of_level, quoted
 from primum.pages.charts import bounds_chart
 from primum.pages.page import Block, Cell, Chart, Part, Table, Text

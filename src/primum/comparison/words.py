@@ -10,7 +10,7 @@ from typing import Any
 
 from primum._words import listed, wrapped
 from primum.judging.losses import ERROR, Measure
-from primum.judging.settled_pair import HOW_TO_LABEL
+from primum.judging.settlement import HOW_TO_LABEL
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,

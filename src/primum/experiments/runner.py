@@ -36,7 +36,7 @@ from primum.experiments.measures import MEASURES, default_score, error, refuse_m
 from primum.experiments.methods import Method, named_apart
 from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_features
 from primum.experiments.summary import TWIN, failed_sentence
-from primum.reading.arrays import locating_bad_values
+from primum.reading.data import locating_bad_values
 from primum.reading.labels import AS_TEXT, refuse_numeric_target
 
 # The role of a method in a comparison, by the labels it sees; one of them may be the twin.

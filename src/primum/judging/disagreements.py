@@ -29,8 +29,13 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Index
 from primum._words import listed
-from primum.reading.arrays import locating_bad_values, on_this_machine
-from primum.reading.data import as_table, open_outside, stack_rows
+from primum.reading.data import (
+    as_table,
+    locating_bad_values,
+    on_this_machine,
+    open_outside,
+    stack_rows,
+)
 from primum.rows import Block, Rows, first_non_finite, refuse_non_finite
 
 # Words of Philox per step of its counter.

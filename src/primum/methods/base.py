@@ -32,8 +32,8 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
-from primum.reading.arrays import on_this_machine, refuse_masked
-from primum.reading.labels import read_labels
+from primum.reading.data import on_this_machine
+from primum.reading.labels import read_labels, refuse_masked
 from primum.rows import to_numpy
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -28,8 +28,15 @@ from primum._typing import AnyArray, Floats, Index
 from primum.equations import kernel_ridge
 from primum.labellings import LabeledRows
 from primum.methods import base
-from primum.reading.arrays import locating_bad_values, refuse_other_library
-from primum.reading.data import FitArguments, in_memory, read_arguments, split_rows, stack_rows
+from primum.reading.data import (
+    FitArguments,
+    in_memory,
+    locating_bad_values,
+    read_arguments,
+    refuse_other_library,
+    split_rows,
+    stack_rows,
+)
 from primum.reading.labels import KnownLabels
 from primum.rows import joined_weights
 

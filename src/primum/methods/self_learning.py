@@ -23,8 +23,8 @@ from primum._typing import AnyArray, Floats, Index
 from primum.methods import base
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
 from primum.reading import data
-from primum.reading.arrays import check_same_columns, refuse_masked
-from primum.reading.labels import KnownLabels, read_labels, targets_of
+from primum.reading.data import check_same_columns
+from primum.reading.labels import KnownLabels, read_labels, refuse_masked, targets_of
 from primum.rows import is_outside
 
 

@@ -1,33 +1,192 @@
 """The arguments of ``fit``: validated, and split into labelled and unlabelled rows.
 
-Validation names the row and the column of what is wrong. Rows of weight zero are as if they were
-not there, and further unlabelled rows may be in memory, in files or on a cluster.
+Validation names the row and the column of what is wrong. Arrays may be of any library and on any
+device. Rows of weight zero are as if they were not there, and further unlabelled rows may be in
+memory, in files or on a cluster.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_array, validate_data
 
 from primum._lazy import needed
-from primum._sklearn import check_parameters, check_sample_weight
+from primum._sklearn import (
+    ARRAY_API,
+    check_parameters,
+    check_sample_weight,
+    get_namespace_and_device,
+)
 from primum._typing import AnyArray, Floats, Index
+from primum._words import listed
 from primum.labellings import LabeledRows, LabelSet
-from primum.reading import arrays
 from primum.reading.labels import (
     KnownLabels,
     check_labels,
     find_labels,
     read_label_bounds,
     read_possible,
+    refuse_masked,
     sets_of_masks,
 )
 from primum.reading.targets import KnownTargets, read_targets
-from primum.rows import ArrayRows, Rows, chain, is_outside, open_rows, to_numpy
+from primum.rows import ArrayRows, Rows, chain, first_non_finite, is_outside, open_rows, to_numpy
+
+
+@dataclass(frozen=True)
+class ArrayBackend:
+    """The array library and device of arrays that are not NumPy arrays."""
+
+    xp: Any
+    device: Any
+
+    def __str__(self) -> str:
+        return f"{self.xp.__name__.rpartition('.')[2]} on {self.device}"
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """The accepted dtypes."""
+        return [self.xp.float64, self.xp.float32]
+
+    def convert_attributes(self, estimator: Any, names: tuple[str, ...]) -> None:
+        """Move attributes of an estimator to this device, in double precision as with NumPy."""
+        for name in names:
+            if (value := getattr(estimator, name, None)) is not None:
+                moved = self.xp.asarray(value, dtype=self.xp.float64, device=self.device)
+                setattr(estimator, name, moved)
+
+
+def backend_of(X: Any) -> ArrayBackend | None:
+    """Return the library and device of X, or None for NumPy arrays and anything not an array."""
+    if isinstance(X, np.ndarray):
+        return None
+    xp, dispatched, device = get_namespace_and_device(X)
+    if not dispatched:
+        return None
+    if not ARRAY_API:
+        raise ValueError(
+            "Arrays of libraries other than NumPy need scikit-learn 1.9 or newer, but "
+            f"{sklearn.__version__} is installed: upgrade it, or pass NumPy arrays."
+        )
+    return ArrayBackend(xp, device)
+
+
+def on_this_machine(values: Any) -> Any:
+    """Return an array of another library as a NumPy array, and anything else unchanged."""
+    return values if backend_of(values) is None else to_numpy(values)
+
+
+def refuse_other_library(estimator: BaseEstimator, home: ArrayBackend | None) -> None:
+    """Raise the error of an estimator that computes with NumPy only, unless home is None."""
+    if home is not None:
+        plain = "ICLSClassifier or LeastSquaresClassifier"
+        if is_regressor(estimator):
+            plain = "ICLSRegressor or LeastSquaresRegressor"
+        raise ValueError(
+            f"{type(estimator).__name__} computes with NumPy arrays only, but X is an array of "
+            f"{home}: convert it, or use {plain}."
+        )
+
+
+@contextmanager
+def locating_bad_values(X: Any, name: str) -> Iterator[None]:
+    """Add the place of the first non-finite or non-numeric value to a validation error."""
+    refuse_masked(X, name)
+    try:
+        yield
+    except ValueError as problem:
+        if "could not convert string" in str(problem):
+            _refuse_text(X, name, problem)
+        place = locate_non_finite(X) if "contains" in str(problem) else None
+        if place is None:
+            raise
+        row, column, value = place
+        raise ValueError(
+            f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, "
+            f"column {column}: drop such rows or impute the values, for example with SimpleImputer."
+        ) from None
+
+
+def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
+    """Name the first column that cannot be converted to numbers."""
+    if hasattr(X, "columns"):
+        columns = {column: X[column] for column in X.columns}
+    else:
+        rows = np.asarray(X)
+        columns = dict(enumerate(rows.T)) if rows.ndim == 2 else {}
+    for column, values in columns.items():
+        try:
+            np.asarray(values).astype(np.float64)
+        except ValueError:
+            raise ValueError(
+                f"Input {name} has text in column {column!r} ({problem}): encode it as numbers, "
+                "for example with a OneHotEncoder in a ColumnTransformer, or drop the column."
+            ) from None
+        except TypeError:  # neither text nor numbers: not the cause of the error
+            continue
+
+
+def locate_non_finite(X: Any) -> tuple[int, Any, float] | None:
+    """Return the row, the column and the value of the first NaN or infinity, or None."""
+    columns = getattr(X, "columns", None)
+    as_csr: Any = sparse.csr_array
+    try:
+        if columns is not None:
+            values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+    except (TypeError, ValueError):  # not numeric: keep the original error
+        return None
+    place = first_non_finite(values)
+    if place is None or columns is None:
+        return place
+    row, column, value = place
+    return row, repr(columns[column]), value
+
+
+def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
+    """Raise an error if further rows do not have the columns of X."""
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = getattr(X_unlabeled, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
+        raise ValueError(
+            f"X_unlabeled {_how_columns_differ(list(columns), list(names))}: pass the same columns "
+            "in the same order, for example X_unlabeled[X.columns]."
+        )
+    shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
+    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: pass the "
+            "same columns in the same order."
+        )
+
+
+def _how_columns_differ(given: list[Any], expected: list[Any]) -> str:
+    """Return which columns other rows have in addition to those of X, lack or have elsewhere."""
+    more = [name for name in given if name not in expected]
+    fewer = [name for name in expected if name not in given]
+    parts = [f"has {_named(more)}, which X has not"] if more else []
+    parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
+    if parts:
+        return " and ".join(parts)
+    if len(given) != len(expected):
+        twice = [name for name in dict.fromkeys(given) if given.count(name) > 1]
+        return f"has {_named(twice)} more than once"
+    place = next(i for i, name in enumerate(given) if name != expected[i])
+    return (
+        f"has the columns of X in another order: column {place} is {given[place]!r}, and "
+        f"{expected[place]!r} in X"
+    )
+
+
+def _named(names: list[Any]) -> str:
+    return f"the column{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names], 5)}"
 
 
 class UnlabeledRows:
@@ -98,7 +257,7 @@ class TrainingData(Generic[Known]):
     present: Index | None
     n_unlabeled: int
     n_more: int
-    home: arrays.ArrayBackend | None = None
+    home: ArrayBackend | None = None
     sets: LabelSet | None = None
 
     @property
@@ -139,7 +298,7 @@ class FitArguments(Generic[Known]):
     labels: Known
     weight: Floats | None
     more: Rows
-    home: arrays.ArrayBackend | None
+    home: ArrayBackend | None
     sets: LabelSet | None = None
 
     @property
@@ -190,7 +349,7 @@ def read_numbers(
     """Validate (X, y, X_unlabeled, sample_weight) and bounds, which rows need not have."""
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
-        targets = read_targets(y, n_rows, bounds, arrays.on_this_machine(target_bounds))
+        targets = read_targets(y, n_rows, bounds, on_this_machine(target_bounds))
         return targets, targets.sets
 
     given = _read_arguments(estimator, read, *arguments)
@@ -215,10 +374,10 @@ def _read_arguments(
     without a label.
     """
     check_parameters(estimator)
-    home = arrays.backend_of(X)
-    with arrays.locating_bad_values(X, "X"):
+    home = backend_of(X)
+    with locating_bad_values(X, "X"):
         X = validate_data(estimator, X, dtype=_dtypes(home), accept_sparse="csr")
-    labels, sets = read(arrays.on_this_machine(y), X.shape[0])
+    labels, sets = read(on_this_machine(y), X.shape[0])
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     return FitArguments(X, labels, weight, more, home, sets)
@@ -226,12 +385,12 @@ def _read_arguments(
 
 def read_numpy_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Validate the rows of a method that needs NumPy arrays or sparse matrices."""
-    arrays.refuse_other_library(estimator, arrays.backend_of(X))
-    with arrays.locating_bad_values(X, "X"):
+    refuse_other_library(estimator, backend_of(X))
+    with locating_bad_values(X, "X"):
         return validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
 
 
-def _dtypes(home: arrays.ArrayBackend | None) -> Any:
+def _dtypes(home: ArrayBackend | None) -> Any:
     return DTYPES if home is None else home.dtypes
 
 
@@ -241,12 +400,12 @@ def _read_labels(
     """Return the labels, and the label sets of the rows without one, given partial labels."""
     labels, sets = find_labels(y, n_rows), None
     if possible is not None:
-        labels, mask = read_possible(arrays.on_this_machine(possible), labels)
+        labels, mask = read_possible(on_this_machine(possible), labels)
         sets = sets_of_masks(mask[labels.unlabeled])
     several = getattr(estimator, "_several_classes", False)
     check_labels(labels, multi_class=several, method=type(estimator).__name__)
     if label_bounds is not None:
-        sets = read_label_bounds(arrays.on_this_machine(label_bounds), labels)
+        sets = read_label_bounds(on_this_machine(label_bounds), labels)
     return labels, sets
 
 
@@ -338,10 +497,10 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         return X[:0, :]
     if is_outside(X_unlabeled):
         raise not_in_memory(estimator)
-    home = arrays.backend_of(X)
-    _check_same_home(home, arrays.backend_of(X_unlabeled))
-    arrays.check_same_columns(estimator, X_unlabeled)
-    with arrays.locating_bad_values(X_unlabeled, "X_unlabeled"):
+    home = backend_of(X)
+    _check_same_home(home, backend_of(X_unlabeled))
+    check_same_columns(estimator, X_unlabeled)
+    with locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
             dtype=_dtypes(home),
@@ -350,11 +509,11 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
             estimator=estimator,
             ensure_min_samples=0,
         )
-    arrays.check_same_columns(estimator, rows)
+    check_same_columns(estimator, rows)
     return rows
 
 
-def _check_same_home(home: arrays.ArrayBackend | None, other: arrays.ArrayBackend | None) -> None:
+def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> None:
     """Raise an error if further rows are in another library or on another device than X."""
     if home is None and other is None:
         return
@@ -369,9 +528,9 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     """Validate sample_weight; None stays None."""
     if sample_weight is None:
         return None
-    arrays.refuse_masked(sample_weight, "sample_weight")
-    sample_weight = arrays.on_this_machine(sample_weight)
-    if arrays.backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
+    refuse_masked(sample_weight, "sample_weight")
+    sample_weight = on_this_machine(sample_weight)
+    if backend_of(X) is not None:  # weights stay in NumPy, whatever the device of the rows
         X = np.zeros((X.shape[0], 1))
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_array
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex
-from primum.reading.arrays import refuse_masked
 
 # More different whole numbers than this may be measurements; codes of classes are seldom as many.
 MAX_CODES = 20
@@ -570,4 +569,15 @@ def _refuse_contradicted_labels(bounds: Floats, labels: KnownLabels) -> None:
         raise ValueError(
             f"label_bounds has {bounds[row].tolist()} in row {row}, which excludes its label "
             f"{name!r}: pass NaN for labelled rows, or mark the label as unknown in y."
+        )
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise an error if an array has masked entries: NumPy would read the values below the mask."""
+    if isinstance(values, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(values)).any():
+        place = np.argwhere(mask)[0].tolist()
+        where = "".join(f"{what} {i}" for what, i in zip((" row", ", column"), place, strict=False))
+        raise ValueError(
+            f"{name} has {mask.sum()} masked entries, first in{where}: a mask marks unknown labels "
+            "in y and is not read elsewhere. Impute the values, or drop these rows."
         )

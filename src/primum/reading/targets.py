@@ -10,8 +10,8 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings import LabelInterval
-from primum.reading.arrays import as_real, refuse_masked
-from primum.reading.labels import as_one_dimensional, is_missing, refuse_infinity
+from primum.reading.labels import as_one_dimensional, is_missing, refuse_infinity, refuse_masked
+from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
 # Bounds count in the range of the targets within this many times the range of the known ones.
@@ -279,6 +279,14 @@ def _check_inside(values: Floats, pairs: Floats, of_row: bool) -> None:
             f"{_pair(pairs[row])}: correct it, or widen {where}, which must contain all targets, "
             f"known or not.{hint}"
         )
+
+
+def as_real(values: Any) -> Floats:
+    """Return numbers in double precision; a TypeError if they are complex, which NumPy casts."""
+    array = np.asarray(to_numpy(values))
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers")
+    return array.astype(np.float64)
 
 
 def _pair(pair: Floats) -> str:

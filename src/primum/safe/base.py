@@ -31,8 +31,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
-from primum.reading.arrays import on_this_machine, refuse_other_library
-from primum.reading.data import FitArguments, stack_rows
+from primum.reading.data import FitArguments, on_this_machine, refuse_other_library, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
 from primum.rows import ArrayRows

@@ -16,8 +16,8 @@ from primum._sklearn import HasMethods, check_parameters, count_rows
 from primum._typing import Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin, with_parameters
 from primum.reading import data
-from primum.reading.arrays import check_same_columns, locating_bad_values
 from primum.reading.classifiers import Entry, read_entries
+from primum.reading.data import check_same_columns, locating_bad_values
 from primum.reading.labels import KnownLabels, read_labels
 from primum.rows import is_outside
 

@@ -22,7 +22,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, Measure, measure_of, scoring_name
-from primum.judging.settled_pair import HOW_TO_LABEL, SettledPair, certain
+from primum.judging.settlement import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,

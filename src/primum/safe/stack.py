@@ -46,8 +46,7 @@ from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.judging.objectives import DecisionRule
 from primum.methods.base import KnownLabelsScoreMixin
-from primum.reading.arrays import locating_bad_values
-from primum.reading.data import open_outside
+from primum.reading.data import locating_bad_values, open_outside
 from primum.reading.targets import TargetScale, read_targets
 from primum.rows import Block, first_non_finite, refuse_non_finite
 from primum.safe.candidates import CandidateModel

@@ -29,8 +29,12 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     coordinates_of,
 )
-from primum.reading.arrays import refuse_other_library
-from primum.reading.data import TrainingData, not_in_memory, read_training_data
+from primum.reading.data import (
+    TrainingData,
+    not_in_memory,
+    read_training_data,
+    refuse_other_library,
+)
 from primum.reading.shares import class_shares
 
 # A direction collapses if the variance within the classes is below this share of the total.

@@ -23,8 +23,15 @@ from primum._typing import AnyArray, Floats
 from primum.equations import Linear, NormalEquations, equations_of
 from primum.labellings import LabeledRows, LeastSquaresFamily
 from primum.methods import base
-from primum.reading.arrays import ArrayBackend, backend_of, refuse_masked
-from primum.reading.data import TrainingData, open_outside, read_arguments, split_rows
+from primum.reading.data import (
+    ArrayBackend,
+    TrainingData,
+    backend_of,
+    open_outside,
+    read_arguments,
+    split_rows,
+)
+from primum.reading.labels import refuse_masked
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 
 

@@ -26,8 +26,7 @@ from primum.methods.base import fitted_attributes, fitting, unfitted_like, with_
 from primum.methods.least_squares import classifier, search
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.methods.least_squares.search import FoldScores, Grid, Search
-from primum.reading.arrays import refuse_other_library
-from primum.reading.data import FitArguments, TrainingData
+from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import KnownTargets

@@ -18,8 +18,13 @@ from primum.methods import base
 from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold import deformed_kernel
 from primum.methods.manifold.deformed_kernel import DeformedKernel
-from primum.reading.arrays import refuse_other_library
-from primum.reading.data import FitArguments, read_arguments, read_numpy_rows, stack_rows
+from primum.reading.data import (
+    FitArguments,
+    read_arguments,
+    read_numpy_rows,
+    refuse_other_library,
+    stack_rows,
+)
 from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
 
