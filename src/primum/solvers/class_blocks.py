@@ -20,6 +20,8 @@ Without a ridge, Y with the least norm is the limit of proximal points: the solu
 ridge, solved again for what is left of B, until nothing is left.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -27,6 +29,9 @@ from primum._typing import Floats, Index, Mask
 
 # The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number.
 SMALL_RIDGE, MAX_POINTS = 1e-9, 5
+# Factors are kept in memory if they are at most this many times as large as G, and otherwise computed
+# again whenever they are needed.
+KEEP_UP_TO = 4
 # A proximal point that leaves no more than this of B is the last.
 NOTHING_LEFT = 1e-12
 
@@ -39,39 +44,91 @@ def cost_by_class(mask: Mask) -> float:
 
 def solve_by_class(G: Floats, mask: Mask, C: Floats, ridge: float) -> Floats | None:
     """Return the Y of (labels), or None if a matrix is singular to working precision."""
-    first, which = _distinct(mask)
-    T, b = np.zeros_like(G), np.zeros(len(G))
-    for group, k in enumerate(first):
-        J, classes = np.flatnonzero(mask[:, k]), np.flatnonzero(which == group)
-        inverse = _inverse(G, J, ridge)
-        if inverse is None:
-            return None
-        T[np.ix_(J, J)] += len(classes) * inverse
-        b[J] += inverse @ C[np.ix_(J, classes)].sum(axis=1)
-    factor, info = lapack.dpotrf(T.T, lower=1, clean=0, overwrite_a=1)
-    if info != 0:
-        return None
-    level = -lapack.dpotrs(factor, b, lower=1)[0]
-    Y = np.zeros_like(C)
-    for group, k in enumerate(first):
-        J, classes = np.flatnonzero(mask[:, k]), np.flatnonzero(which == group)
-        wanted = C[np.ix_(J, classes)] + level[J][:, None]
-        Y[np.ix_(J, classes)] = lapack.dpotrs(_factor(G, J, ridge)[0], wanted, lower=1)[0]
-    return Y
+    system = ClassSystem.of(G, mask, ridge)
+    return None if system is None else system.solve(C)
 
 
 def solve_least_norm(G: Floats, mask: Mask, C: Floats) -> Floats | None:
     """Return the Y of (labels) without a ridge that has the least norm, or None."""
-    ridge, total, left = SMALL_RIDGE * float(G.diagonal().max()), np.zeros_like(C), C
-    for _ in range(MAX_POINTS):
-        Y = solve_by_class(G, mask, left, ridge)
-        if Y is None:
-            return None
-        total += Y
-        left = C - G @ total
-        if np.abs(_along(mask, left)).max() <= NOTHING_LEFT * np.abs(C).max():
-            break
-    return total
+    system = ClassSystem.of(G, mask, SMALL_RIDGE * float(G.diagonal().max()))
+    return None if system is None else system.least_norm(C)
+
+
+@dataclass(frozen=True)
+class ClassSystem:
+    """The system of (labels) for one ridge, factorised.
+
+    Attributes
+    ----------
+    G, mask, ridge
+        The Gram matrix of the rows, the classes of their faces and the ridge.
+    groups : list of (rows, classes)
+        Classes with the same rows J_k.
+    factors : list of arrays, or None
+        The Cholesky factors of ``G_kk + ridge I``; None if they are too large together.
+    of_levels : array (n, n)
+        That of the system for lambda.
+    """
+
+    G: Floats
+    mask: Mask
+    ridge: float
+    groups: list[tuple[Index, Index]]
+    factors: list[Floats] | None
+    of_levels: Floats
+
+    @classmethod
+    def of(cls, G: Floats, mask: Mask, ridge: float) -> "ClassSystem | None":
+        """Return the factorised system, or None if it is singular to working precision."""
+        first, which = _distinct(mask)
+        groups = [
+            (np.flatnonzero(mask[:, k]), np.flatnonzero(which == group))
+            for group, k in enumerate(first)
+        ]
+        keep = sum(len(J) ** 2 for J, _ in groups) <= KEEP_UP_TO * G.size
+        T, factors = np.zeros_like(G), []
+        for J, classes in groups:
+            factor, info = _factor(G, J, ridge)
+            if info != 0:
+                return None
+            if keep:
+                factors.append(factor)
+            # Only the lower triangles of inverses and of T are meaningful; J is sorted.
+            inverse = lapack.dpotri(factor, lower=1, overwrite_c=not keep)[0]
+            inverse *= len(classes)
+            everywhere = len(J) == len(T)  # then the block need not be copied
+            T[... if everywhere else np.ix_(J, J)] += inverse
+        of_levels, info = lapack.dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
+        return (
+            cls(G, mask, ridge, groups, factors if keep else None, of_levels) if not info else None
+        )
+
+    def solve(self, C: Floats) -> Floats:
+        """Return the Y of (labels)."""
+        alone, rows = np.zeros_like(C), np.ones(C.shape[1])
+        self._add_blocks(alone, C)
+        level = -lapack.dpotrs(self.of_levels, alone @ rows, lower=0)[0]
+        Y = np.zeros_like(C)
+        self._add_blocks(Y, C + level[:, None])
+        return Y
+
+    def _add_blocks(self, Y: Floats, C: Floats) -> None:
+        """Solve with the block of every class."""
+        for number, (J, classes) in enumerate(self.groups):
+            kept = self.factors
+            factor = _factor(self.G, J, self.ridge)[0] if kept is None else kept[number]
+            where = np.ix_(J, classes)
+            Y[where] = lapack.dpotrs(factor, C[where], lower=1)[0]
+
+    def least_norm(self, C: Floats) -> Floats:
+        """Return the Y without a ridge that has the least norm, by proximal points."""
+        total, left = np.zeros_like(C), C
+        for _ in range(MAX_POINTS):
+            total += self.solve(left)
+            left = C - self.G @ total
+            if np.abs(_along(self.mask, left)).max() <= NOTHING_LEFT * np.abs(C).max():
+                break
+        return total
 
 
 def _along(mask: Mask, values: Floats) -> Floats:
@@ -97,12 +154,3 @@ def _factor(G: Floats, J: Index, ridge: float) -> tuple[Floats, int]:
     H.flat[:: len(H) + 1] += ridge
     factor, info = lapack.dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
     return factor, int(info)
-
-
-def _inverse(G: Floats, J: Index, ridge: float) -> Floats | None:
-    """Return the inverse of a block of G with a ridge."""
-    factor, info = _factor(G, J, ridge)
-    if info != 0:
-        return None
-    inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
-    return np.tril(inverse) + np.tril(inverse, -1).T

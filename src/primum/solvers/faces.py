@@ -23,7 +23,12 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import SOFT, Held
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, directions_of, groups, keys_of
-from primum.solvers.class_blocks import cost_by_class, solve_by_class
+from primum.solvers.class_blocks import (
+    SMALL_RIDGE,
+    ClassSystem,
+    cost_by_class,
+    solve_by_class,
+)
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
@@ -197,8 +202,12 @@ class OpenLabels:
 
     def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
         self.faces, self.columns = faces, columns
-        rows = faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
-        self.rows = rows
+
+    @cached_property
+    def rows(self) -> Index:
+        """The rows, face by face."""
+        faces = self.faces
+        return faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
 
     @cached_property
     def taken(self) -> Floats:
@@ -248,7 +257,17 @@ class OpenLabels:
 
     def system(self, b: Floats) -> tuple[Floats, Mask, Floats]:
         """Return the Gram matrix of the rows, the classes of their faces, and ``M'b``."""
-        return self._products(), self.mask, np.asarray(self.taken.T @ b)
+        return self._products(), self.mask, self.across(b)
+
+    def across(self, b: Floats) -> Floats:
+        """Return ``M'b`` of the rows."""
+        return np.asarray(self.taken.T @ b)
+
+    @cached_property
+    def least_norm(self) -> ClassSystem | None:
+        """The system that gives moves of least norm class by class; None if it is singular."""
+        G = self._products()
+        return ClassSystem.of(G, self.mask, SMALL_RIDGE * float(G.diagonal().max()))
 
     def _products(self) -> Floats:
         G, weight = self.columns.products(self.rows), self.columns.weight

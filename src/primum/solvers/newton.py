@@ -64,7 +64,6 @@ from primum.solvers.class_blocks import (
     MAX_POINTS,
     NOTHING_LEFT,
     SMALL_RIDGE,
-    solve_least_norm,
 )
 from primum.solvers.faces import (
     DIRECT_UP_TO,
@@ -461,12 +460,15 @@ def guess_face(
         size = columns.shape[0] * n_contrasts(labels)
         if freedom_of(faces) > size and (not near_end or size > DIRECT_UP_TO):
             return best, tries
-        q, nu = _solve_face(problem, q, face, faces, rounding, xi)
+        open_labels = OpenLabels(columns, faces)
+        q, nu = _solve_face(problem, q, face, open_labels, rounding, xi)
         residual = problem.residual(q)
         p, slack, gap = gap_of(problem, q, residual, nu)
         feasible = problem.meets_prior(residual)
         if feasible and gap <= max(aim, rounding.gap):
-            closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p))
+            if not np.array_equal(labels.open(q), face):
+                open_labels = OpenLabels(columns, faces_of(labels, labels.open(q)))
+            closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p), open_labels)
             return Trial(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
@@ -484,7 +486,7 @@ def _solve_face(
     problem: LabelProblem,
     q: Floats,
     face: Mask,
-    faces: list[Face],
+    open_labels: OpenLabels,
     rounding: Rounding,
     xi: Floats | None,
 ) -> tuple[Floats, Floats]:
@@ -492,7 +494,7 @@ def _solve_face(
 
     Returns them with the multipliers of the bounds of a prior that are active at Xi.
     """
-    columns, labels = problem.columns, problem.labels
+    columns, labels, faces = problem.columns, problem.labels, open_labels.faces
     if not faces:
         return q, np.zeros(0) if xi is None else problem.multipliers(xi)
     q, centres = q.copy(), labels.on(face).centres(len(face))
@@ -505,11 +507,13 @@ def _solve_face(
         V = _solve_gram(G, moved, rounding)
         q += along(face, columns.project(unflat(labels, V)))
         return np.asarray(labels.project(q)), nu
-    open_labels = OpenLabels(columns, faces)
     if problem.prior is None and open_labels.by_class_is_faster():
-        moves = solve_least_norm(*open_labels.system(unflat(labels, missing)))
-        if moves is not None:
-            weight = columns.weight
+        system = open_labels.least_norm
+        if system is not None:
+            moves, weight = (
+                system.least_norm(open_labels.across(unflat(labels, missing))),
+                columns.weight,
+            )
             root = 1.0 if weight is None else np.sqrt(weight[open_labels.rows])[:, None]
             q[open_labels.rows] += moves / root
             return np.asarray(labels.project(q)), np.zeros(0)
@@ -528,7 +532,9 @@ def _solve_face(
     return np.asarray(labels.project(q)), nu
 
 
-def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool:
+def _is_closest_to_centres(
+    problem: LabelProblem, q: Floats, tied: Mask, open_labels: OpenLabels
+) -> bool:
     """Return whether an optimal q is the optimal labelling closest to the centres.
 
     A row on the boundary that could leave it at no cost, along the tied entries, could have another
@@ -540,24 +546,25 @@ def _is_closest_to_centres(problem: LabelProblem, q: Floats, tied: Mask) -> bool
     doubtful = np.flatnonzero(per_row((tied & ~face).astype(np.intp)))
     if not len(doubtful):
         return True
-    faces = faces_of(labels, face)
     v = np.zeros(columns.shape[0] * n_contrasts(labels))
-    if faces:
+    if open_labels.faces:
         off = q - labels.on(face).centres(len(face))
-        v = _direction_to(columns, labels, faces, off)
+        v = _direction_to(columns, labels, open_labels, off)
     # Entries that are neither tied nor open have a cost, which decides them.
     sets = labels.take(doubtful).on((tied | face)[doubtful])
     closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 
 
-def _direction_to(columns: Columns, labels: LabelSet, faces: list[Face], off: Floats) -> Floats:
+def _direction_to(
+    columns: Columns, labels: LabelSet, open_labels: OpenLabels, off: Floats
+) -> Floats:
     """Return the shortest V for which ``M'V`` is closest to some values along the faces, flat."""
-    open_labels = OpenLabels(columns, faces)
+    faces = open_labels.faces
     if columns.weight is None and open_labels.by_class_is_faster():
-        G, mask, _ = open_labels.system(0.0 * columns.accumulate(off))
-        Y = solve_least_norm(G, mask, off[open_labels.rows])
-        if Y is not None:
+        system = open_labels.least_norm
+        if system is not None:
+            Y = system.least_norm(off[open_labels.rows])
             return flat(labels, open_labels.taken @ Y)
     A, wanted = stacked(columns, labels, faces), along_faces(off, faces)
     return np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
