@@ -29,8 +29,8 @@ from primum._typing import Floats, Index, Mask
 
 # The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number.
 SMALL_RIDGE, MAX_POINTS = 1e-9, 5
-# Factors are kept in memory if they are at most this many times as large as G, and otherwise computed
-# again whenever they are needed.
+# Factors are kept in memory if they are at most this many times as large as G. Otherwise they are
+# computed again whenever they are needed.
 KEEP_UP_TO = 4
 # A proximal point that leaves no more than this of B is the last.
 NOTHING_LEFT = 1e-12
