@@ -44,7 +44,7 @@ from primum.reading.labels import KnownLabels
 
 if TYPE_CHECKING:
     from primum.comparison.records import HeldOutPredictions
-    from primum.comparison.result import ComparisonResult
+    from primum.comparison.result import Comparison
 
 # A class of which fewer rows are found is as good as never predicted.
 LEAST_RECALL = 0.05
@@ -146,14 +146,12 @@ class LossCard:
         }
 
 
-def found_of(
-    result: "ComparisonResult", name: str
-) -> "tuple[HeldOutPredictions, dict[str, Any]] | None":
+def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, dict[str, Any]] | None":
     """Return what held-out rows say of the loss of a method, whatever it predicts.
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : Comparison
         The comparison.
     name : str
         The method.
@@ -203,7 +201,7 @@ def _n_methods(found: "Sequence[HeldOutPredictions]", loss: Loss) -> float:
 
 
 def _interval(
-    result: "ComparisonResult", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+    result: "Comparison", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     table, of_rows = result.plan.table, result.loss.of_rows
     if of_rows is None:
@@ -230,7 +228,7 @@ def _training_share(own: "HeldOutPredictions", n_labeled: int) -> float:
 
 
 def _interval_of_scores(
-    result: "ComparisonResult", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+    result: "Comparison", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
     mean = result.plan.judge(own.folds, result.equivalence).difference(own.all, None, result.loss)
@@ -415,12 +413,12 @@ def _advice(card: ModelCard) -> str:
     )
 
 
-def card_of(result: "ComparisonResult", name: str) -> ModelCard | None:
+def card_of(result: "Comparison", name: str) -> ModelCard | None:
     """Return what is known of a method from the predictions of a comparison.
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : Comparison
         The comparison.
     name : str
         The method.
@@ -715,14 +713,12 @@ def _outlier_alert(card: NumberCard) -> list[Alert]:
     ]
 
 
-def number_card_of(
-    result: "ComparisonResult", name: str, unit: str, digits: int
-) -> NumberCard | None:
+def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> NumberCard | None:
     """Return what is known of a method from the predictions of a comparison of numbers.
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : Comparison
         The comparison.
     name : str
         The method.

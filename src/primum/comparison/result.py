@@ -21,10 +21,14 @@ from primum._sklearn import take_rows
 from primum._typing import AnyArray
 from primum._words import find_name, listed
 from primum.comparison.card import MAX_LISTED, Changes, ModelCard, NumberCard, NumberChanges
-from primum.comparison.charts import plot_comparison
 from primum.comparison.decision import Decision, decision_of, fitted_parts
 from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
-from primum.comparison.page import comparison_fragment, comparison_markdown, comparison_page
+from primum.comparison.page import (
+    comparison_fragment,
+    comparison_markdown,
+    comparison_page,
+    plot_comparison,
+)
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
 from primum.comparison.settle import (
@@ -69,8 +73,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ComparisonResult:
-    """The result of a comparison, computed from its finished fits.
+class Comparison:
+    """The result of ``compare``.
 
     Attributes
     ----------
@@ -78,8 +82,6 @@ class ComparisonResult:
         The finished fits.
     loss : Loss
         How predictions are judged.
-    drift : Drift or None
-        Whether labelled and unlabelled rows differ.
     equivalence : float
         Differences up to this size count as none; where numbers are predicted, this share of the
         loss of the baseline.
@@ -87,8 +89,76 @@ class ComparisonResult:
         The probability that an answer needs.
     data_alerts : sequence of Alert
         What is suspicious about the data.
+    verdict : str
+        The headline as text: one line each for alerts, answer, reason and next step.
+    headline : Headline
+        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
+    alerts : list of Alert
+        What changes how far the answer may be believed, each with ``kind``, ``text`` and
+        ``withholds``, whether no help is claimed because of it.
+    recommended : str
+        Name of the method to use; "baseline" unless another has been shown to be better.
+    model_card : ModelCard, NumberCard or None
+        What is known of the recommended model from rows that were held out: its loss with an
+        interval that allows for the choice among the methods, the loss of guessing, recall and
+        precision of every class, the confusion matrix, the number of unlabelled rows that it
+        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
+        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
+        predictions for unlabelled rows are outside the range of the known numbers.
+        None if a folder of an earlier version, which lacks the predictions, is continued.
+    table : DataFrame
+        One row per classifier: mean loss on held-out rows, its observed difference from the
+        baseline's, the estimated change with its interval (see Notes of ``compare``), the
+        probabilities of help, no difference and harm, and the answer.
+    methods : list of MethodResult
+        The same as objects.
+    curves : list of CurvePoint
+        Learning curves over the number of unlabelled and of labelled rows.
+    drift : Drift or None
+        Whether labelled and unlabelled rows come from different distributions.
+    shares : EstimatedShares or None
+        The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
+        ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
+        without unlabelled rows, or if the baseline has no scores or failed in a split.
     shift : ShiftWeights or None
-        The weights of labelled rows that are not a random sample, if the user asked for any.
+        What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
+    failures : list of Failure
+        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
+    left_out : list of str
+        What is not part of the result, and why.
+    columns : list of Column
+        What was done to each column of a table; empty for arrays.
+    decision : Decision or None
+        With costs, or a scoring of one of two classes: the threshold of the recommended model, its
+        interval from resamples of the labelled rows, and precision and recall against the
+        threshold. None otherwise.
+    changed : Changes or None
+        The unlabelled rows for which the recommended method and the baseline predict different
+        classes; if the baseline is recommended, the most promising method is compared with it. None
+        if there are no unlabelled rows, no such method, or baselines without probabilities.
+    settlement : Settlement or None
+        The questions that labels of some unlabelled rows can settle, those rows, and the labels so
+        far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
+        are no unlabelled rows, or if the baselines cannot be averaged into one model.
+    settled : SettledComparison or None
+        What is settled so far, which may be much before the first label.
+    coefficients : list of Coefficient
+        Those of a linear baseline, fitted to all labelled rows, in prepared features.
+
+    Examples
+    --------
+    >>> import primum
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
+    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
+    >>> result = primum.compare(
+    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
+    ... )
+    >>> result.recommended
+    'baseline'
+    >>> result.fit_recommended().predict(wines[:3])
+    array([0, 0, 0])
     """
 
     records: Records
@@ -98,6 +168,12 @@ class ComparisonResult:
     level: float = 0.95
     data_alerts: Sequence[Alert] = ()
     shift: ShiftWeights | None = None
+    problem: "TableProblem | None" = None
+    prepare: Any = None
+    independent_rows: bool = False
+    # For the command: the table of which the compared one is a sample, and its words.
+    whole: "pd.DataFrame | None" = None
+    labelling: LabellingWords = IN_PYTHON
 
     @property
     def plan(self) -> ComparisonPlan:
@@ -325,11 +401,6 @@ class ComparisonResult:
         )
 
     @property
-    def row_ids(self) -> AnyArray | None:
-        """What identifies the rows, if that is known."""
-        return None
-
-    @property
     def compared(self) -> list[MethodResult]:
         """The methods that have a verdict."""
         return [method for method in self.methods if method.verdict is not None]
@@ -415,11 +486,6 @@ class ComparisonResult:
         )
 
     @property
-    def headline(self) -> Headline:
-        """Alerts, what to use, why, and what to do next."""
-        return compose_headline(self.findings, self.alerts)
-
-    @property
     def verdict(self) -> str:
         """The headline as text: one line each for alerts, answer, reason and next step."""
         return "\n".join(self.headline.lines)
@@ -449,132 +515,11 @@ class ComparisonResult:
         records = replace(self.records, plan=replace(plan, methods=first))
         if len(records.splits) < min(2, plan.n_folds):
             return ""
-        found = ComparisonResult(
-            *(records, self.loss, self.drift, self.equivalence, level),
-            *(self.data_alerts, self.shift),
-        )
+        found = replace(self, records=records, level=level)
         names = [entry.name for entry in plan.methods if entry not in first]
         waiting = [*names, "the learning curves"] if plan.curves else names
-        return first_answer(found.methods, found.headline, self.loss.measure, waiting)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        table = self.plan.table
-        return {
-            "verdict": self.verdict,
-            "headline": self.headline.to_dict(),
-            "recommended": self.recommended,
-            "measure": self.loss.measure.name,
-            "equivalence": self.equivalence,
-            "level": self.level,
-            "n_labeled": table.n_labeled,
-            "n_chosen": table.n_chosen,
-            "n_unlabeled": table.n_unlabeled,
-            **table.target.to_dict(),
-            "n_folds": self.plan.n_folds,
-            "n_repeats": self.plan.repeats,
-            "seed": self.plan.seed,
-            "methods": [method.to_dict() for method in self.methods],
-            "curves": [point.to_dict() for point in self.curves],
-            "drift": None if self.drift is None else self.drift.to_dict(),
-            "shift": None if self.shift is None else self.shift.to_dict(),
-            "failures": [failure.to_dict() for failure in self.failures],
-            "left_out": self.left_out,
-            "notes": self.notes,
-            "seconds": self.records.seconds,
-        }
-
-
-@dataclass(frozen=True)
-class Comparison(ComparisonResult):
-    """The result of ``compare``.
-
-    Attributes
-    ----------
-    verdict : str
-        The headline as text: one line each for alerts, answer, reason and next step.
-    headline : Headline
-        The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
-    alerts : list of Alert
-        What changes how far the answer may be believed, each with ``kind``, ``text`` and
-        ``withholds``, whether no help is claimed because of it.
-    recommended : str
-        Name of the method to use; "baseline" unless another has been shown to be better.
-    model_card : ModelCard, NumberCard or None
-        What is known of the recommended model from rows that were held out: its loss with an
-        interval that allows for the choice among the methods, the loss of guessing, recall and
-        precision of every class, the confusion matrix, the number of unlabelled rows that it
-        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
-        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
-        predictions for unlabelled rows are outside the range of the known numbers.
-        None if a folder of an earlier version, which lacks the predictions, is continued.
-    table : DataFrame
-        One row per classifier: mean loss on held-out rows, its observed difference from the
-        baseline's, the estimated change with its interval (see Notes of ``compare``), the
-        probabilities of help, no difference and harm, and the answer.
-    methods : list of MethodResult
-        The same as objects.
-    curves : list of CurvePoint
-        Learning curves over the number of unlabelled and of labelled rows.
-    drift : Drift or None
-        Whether labelled and unlabelled rows come from different distributions.
-    shares : EstimatedShares or None
-        The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
-        ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
-        without unlabelled rows, or if the baseline has no scores or failed in a split.
-    shift : ShiftWeights or None
-        What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
-    failures : list of Failure
-        Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
-    left_out : list of str
-        What is not part of the result, and why.
-    columns : list of Column
-        What was done to each column of a table; empty for arrays.
-    decision : Decision or None
-        With costs, or a scoring of one of two classes: the threshold of the recommended model, its
-        interval from resamples of the labelled rows, and precision and recall against the
-        threshold. None otherwise.
-    changed : Changes or None
-        The unlabelled rows for which the recommended method and the baseline predict different
-        classes; if the baseline is recommended, the most promising method is compared with it. None
-        if there are no unlabelled rows, no such method, or baselines without probabilities.
-    settlement : Settlement or None
-        The questions that labels of some unlabelled rows can settle, those rows, and the labels so
-        far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
-        are no unlabelled rows, or if the baselines cannot be averaged into one model.
-    settled : SettledComparison or None
-        What is settled so far, which may be much before the first label.
-    coefficients : list of Coefficient
-        Those of a linear baseline, fitted to all labelled rows, in prepared features.
-
-    Examples
-    --------
-    >>> import primum
-    >>> from sklearn.datasets import load_wine
-    >>> wines = load_wine(as_frame=True).frame
-    >>> wines["target"] = wines["target"].astype(object).where(wines.index % 4 == 0, None)
-    >>> methods = [("ICLS", primum.ICLSClassifier(alpha=0.1))]
-    >>> result = primum.compare(
-    ...     wines, target="target", methods=methods, n_repeats=1, curves=False, verbose=False
-    ... )
-    >>> result.recommended
-    'baseline'
-    >>> result.fit_recommended().predict(wines[:3])
-    array([0, 0, 0])
-    """
-
-    problem: "TableProblem | None" = None
-    prepare: Any = None
-    independent_rows: bool = False
-    omitted: Sequence[str] = ()  # sentences on what was left out before, such as rows
-    # For the command: the table of which the compared one is a sample, and its words.
-    whole: "pd.DataFrame | None" = None
-    labelling: LabellingWords = IN_PYTHON
-
-    @property
-    def left_out(self) -> list[str]:
-        """What is not part of the result, and why."""
-        return [*self.omitted, *super().left_out]
+        headline = compose_headline(found.findings, found.alerts)
+        return first_answer(found.methods, headline, self.loss.measure, waiting)
 
     @property
     def columns(self) -> "list[Column]":
@@ -815,9 +760,29 @@ class Comparison(ComparisonResult):
         dict
             Numbers, texts, lists and dictionaries only.
         """
-        changed, card, settled = self.changed, self.model_card, self.settled
+        table, changed, card, settled = self.plan.table, self.changed, self.model_card, self.settled
         return {
-            **super().to_dict(),
+            "verdict": self.verdict,
+            "headline": self.headline.to_dict(),
+            "recommended": self.recommended,
+            "measure": self.loss.measure.name,
+            "equivalence": self.equivalence,
+            "level": self.level,
+            "n_labeled": table.n_labeled,
+            "n_chosen": table.n_chosen,
+            "n_unlabeled": table.n_unlabeled,
+            **table.target.to_dict(),
+            "n_folds": self.plan.n_folds,
+            "n_repeats": self.plan.repeats,
+            "seed": self.plan.seed,
+            "methods": [method.to_dict() for method in self.methods],
+            "curves": [point.to_dict() for point in self.curves],
+            "drift": None if self.drift is None else self.drift.to_dict(),
+            "shift": None if self.shift is None else self.shift.to_dict(),
+            "failures": [failure.to_dict() for failure in self.failures],
+            "left_out": self.left_out,
+            "notes": self.notes,
+            "seconds": self.records.seconds,
             "model_card": None if card is None else card.to_dict(),
             "target": None if self.problem is None else self.problem.target,
             "columns": [column.to_dict() for column in self.columns],

@@ -34,7 +34,15 @@ from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
 from primum.judging.settlement import SAME, LedByFirst, SettledPair, Settlement, compared
-from primum.judging.words import HARM, HELP, NO_DIFFERENCE, capitalised, percent_of_level, quoted
+from primum.judging.words import (
+    CANNOT_TELL,
+    HARM,
+    HELP,
+    NO_DIFFERENCE,
+    capitalised,
+    percent_of_level,
+    quoted,
+)
 from primum.pages.charts import bounds_chart
 from primum.pages.page import Block, Cell, Chart, Part, Table, Text
 from primum.tables.labels import CHOSEN
@@ -59,6 +67,7 @@ TWO_QUESTIONS = (
 )
 PART = "settlement"
 HEADING = "What labels settle on your rows"
+# Answers of labels, and of cross-validation, in a table.
 ANSWERS = {
     HELP: "better",
     NO_DIFFERENCE: "no practical difference",
@@ -66,6 +75,7 @@ ANSWERS = {
     NOT_WORSE: "not worse",
     NOT_BETTER: "not better",
     OPEN: "open",
+    CANNOT_TELL: "cannot tell",
 }
 # The numbers of a chart are listed where a bound changes, at most at so many places.
 MAX_STEPS = 60

@@ -71,7 +71,7 @@ from primum.safe.candidates.trees import (
 )
 
 if TYPE_CHECKING:
-    from primum.comparison.result import Comparison, ComparisonResult
+    from primum.comparison.result import Comparison
 
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -445,7 +445,7 @@ class ClassTarget(KnownTarget):
         """Why labels of chosen rows settle nothing, in a sentence; empty if they do."""
         return ""
 
-    def card(self, result: "ComparisonResult", name: str) -> ModelCard | NumberCard | None:
+    def card(self, result: "Comparison", name: str) -> ModelCard | NumberCard | None:
         """Return what held-out rows say of a method; None if its predictions are not known."""
         return card_of(result, name)
 
@@ -709,7 +709,7 @@ class NumberTarget(KnownTarget):
         )
 
     def card(  # noqa: D102
-        self, result: "ComparisonResult", name: str
+        self, result: "Comparison", name: str
     ) -> ModelCard | NumberCard | None:
         return number_card_of(result, name, self.unit, self.digits)
 
