@@ -208,7 +208,7 @@ def _interval(
         return _interval_of_scores(result, own, loss, tails)
     found = own.all
     rows, losses = row_means(own.rows, of_rows(found))
-    groups = None if table.groups is None else table.groups[table.known.labeled][rows]
+    groups = table.groups_of(table.known.labeled[rows])
     share = _training_share(own, table.n_labeled)
     if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
         share *= effective_size(weight[rows]) / len(rows)

@@ -617,7 +617,7 @@ def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
     Rows with a chosen label were unlabelled when the others were drawn.
     """
     parts = [
-        one_of_each(take_rows(table.X, rows), None if table.groups is None else table.groups[rows])
+        one_of_each(take_rows(table.X, rows), table.groups_of(rows))
         for rows in (table.drawn.labeled, table.drawn.unlabeled)
     ]
     return find_drift(*parts, prepare=prepare, random_state=seed)

@@ -98,14 +98,10 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
         entry = target.deployable(next(entry for entry in plan.entries if entry.name == name))
     if not entry.uses_unlabeled:
         rows, y = target.known.labeled, target.known_names
-    groups, chosen = (
-        None if values is None else values[rows] for values in (plan.groups, plan.table.chosen)
-    )
-    weight = plan.table.weight_of(rows)
     one = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
-        return fit_entry(one, take_rows(plan.table.X, rows), y, groups, chosen, weight)
+        return fit_entry(one, take_rows(plan.table.X, rows), y, *plan.table.beside(rows))
 
 
 def _average(plan: ComparisonPlan, prepare: Any) -> Entry:

@@ -111,9 +111,18 @@ class PartlyLabeledTable:
         """Number of labels that were not drawn at random."""
         return 0 if self.chosen is None else int(self.chosen.sum())
 
+    def groups_of(self, rows: Index) -> Any:
+        """Return the groups of some rows; None: there are none."""
+        return None if self.groups is None else self.groups[rows]
+
     def weight_of(self, rows: Index) -> Floats | None:
         """Return the weights of some rows; None: all are 1."""
         return None if self.weight is None else self.weight[rows]
+
+    def beside(self, rows: Index) -> tuple[Any, Mask | None, Floats | None]:
+        """Return what models are fitted with beside some rows: groups, chosen ones and weights."""
+        chosen = None if self.chosen is None else self.chosen[rows]
+        return self.groups_of(rows), chosen, self.weight_of(rows)
 
     @property
     def labeled_weight(self) -> Floats | None:

@@ -369,15 +369,11 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
         limit_time(estimator, seconds)
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
-    table = shared.table
-    groups, chosen = (
-        None if values is None else values[task.train] for values in (table.groups, table.chosen)
-    )
-    weight = table.weight_of(task.train)
-    X, target = shared.rows(task.train), table.target
+    X, target = shared.rows(task.train), shared.target
     y = (target.names if is_kept(task) else target.y)[task.train]
     with _reported(shared.folder, task.unit):
-        return fit_entry(replace(entry, estimator=estimator), X, y, groups, chosen, weight)
+        beside = shared.table.beside(task.train)
+        return fit_entry(replace(entry, estimator=estimator), X, y, *beside)
 
 
 def is_kept(task: Task) -> bool:

@@ -101,7 +101,7 @@ def with_shift(
         found = covariate_weights(
             *(take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)),
             prepare=prepare,
-            groups=None if table.groups is None else table.groups[drawn.labeled],
+            groups=table.groups_of(drawn.labeled),
             random_state=plan.seed,
         )
     weight = np.ones(table.n_rows)
@@ -218,7 +218,10 @@ def _scored(plan: ComparisonPlan, entry: Entry, fold: Fold, number: int, X: obje
     if table.chosen is not None:
         train = train[~table.chosen[train]]
     entry = replace(entry, estimator=seeded(entry.estimator, plan.seed, entry.name, number))
-    groups = None if table.groups is None else table.groups[train]
-    X_train, weight = take_rows(table.X, train), table.weight_of(train)
+    X_train, groups, weight = (
+        take_rows(table.X, train),
+        table.groups_of(train),
+        table.weight_of(train),
+    )
     fitted = fit_entry(entry, X_train, table.target.y[train], groups, weight=weight)
     return class_scores(fitted, X, len(table.labels.classes), entry.name)
