@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.labellings.sets import nearest_shares
+from primum.methods.gaussian import label_search
 from primum.methods.gaussian.label_search import label_gap, minimize_over_labels
 
 
@@ -52,3 +53,29 @@ def test_vertices_are_reached_from_the_opposite_ones():
     )
     np.testing.assert_allclose(found.Q, [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], atol=1e-8)
     assert label_gap(costs, start) == pytest.approx(7.0)
+
+
+def test_a_working_set_of_many_shares_finds_the_nearest_labels(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, target = rng.normal(size=(60, 40)), rng.normal(size=(60, 30))
+    sizes = []
+
+    def squares(Q):
+        residual = A @ Q - target
+        return 0.5 * float(np.sum(residual**2)), A.T @ residual
+
+    def counted(search, start, tol, max_iter):
+        sizes.append(len(search.variables(start)))
+        return minimize(search, start, tol, max_iter)
+
+    minimize = label_search._minimize
+    start = np.full((40, 30), 1.0 / 30)
+    whole = minimize_over_labels(squares, start, tol=1e-5, max_iter=5000)
+    monkeypatch.setattr(label_search, "MANY_SHARES", 200)
+    monkeypatch.setattr(label_search, "_minimize", counted)
+    part = minimize_over_labels(squares, start, tol=1e-5, max_iter=5000)
+    assert sizes[0] == 1200
+    assert sizes[-1] < 600
+    assert max(whole.gap, part.gap) <= 1e-5  # of all shares
+    assert part.value == pytest.approx(whole.value, abs=1e-5)
+    np.testing.assert_allclose(part.Q.sum(axis=1), 1.0, atol=1e-12)

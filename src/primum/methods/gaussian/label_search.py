@@ -11,6 +11,9 @@ multiplied by a number, so the slope of f along v is 0, that of the penalty must
 1. There the gradient in v_k is ``g_k - g.q``, with g the gradient of f: 0 where q_k is above 0, and
 at least 0 elsewhere, which are the conditions of a stationary point of the simplex.
 
+If there are many variables, most of them are 0 at the solution. The search then is over a working
+set of the others, which is corrected until no share outside of it would grow.
+
 The search stops when the gap is within a tolerance: the largest decrease that the linear function
 with the same gradient allows. For a convex function the gap bounds the distance to the minimum.
 """
@@ -21,11 +24,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
-from primum._typing import Floats
+from primum._typing import Floats, Mask
 
 LBFGS_MEMORY = 20
 # L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
 RESTARTS = 20
+
+# With more shares than this, only a working set of them has variables: those above 0, and those
+# that would grow. Most shares of many classes are 0, which the first steps find out. The gap over a
+# working set has to be smaller than the tolerance by the last factor, so that few sets are needed.
+MANY_SHARES, FIRST_STEPS, WORKING_SETS, GAP_INSIDE = 20_000, 40, 100, 0.3
 
 # What to do where rounding limits a search.
 RAISE = "raise tol or alpha"
@@ -59,7 +67,24 @@ def minimize_over_labels(
     objective: Objective, start: Floats, tol: float, max_iter: int
 ) -> FoundLabels:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
-    search = _LabelVariables(objective, start)
+    if start.shape[1] == 2 or start.size <= MANY_SHARES:
+        return _minimize(_LabelVariables(objective, start), start, tol, max_iter)
+    Q, free, n_iter = start, np.ones(start.shape, dtype=bool), 0
+    for _ in range(WORKING_SETS):
+        left = max_iter - n_iter
+        most = min(left, FIRST_STEPS) if np.count_nonzero(free) > MANY_SHARES else left
+        search = _LabelVariables(objective, Q, free)
+        found = _minimize(search, Q, GAP_INSIDE * tol, most)
+        n_iter, Q = n_iter + found.n_iter, found.Q
+        gap = label_gap(search.gradient, Q)
+        if gap <= tol or n_iter >= max_iter:
+            break
+        free = (Q > 0) | (search.gradient < (search.gradient * Q).sum(axis=1, keepdims=True))
+    return FoundLabels(Q, found.value, gap, n_iter)
+
+
+def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> FoundLabels:
+    """Return labels at which the gap over free shares is within the tolerance, if it can be."""
     v, n_iter, last = search.variables(start), 0, np.inf
     for _ in range(RESTARTS):
         result = _lbfgsb(search, v, tol, max_iter - n_iter)
@@ -94,48 +119,68 @@ def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int)
 
 
 class _LabelVariables:
-    """The objective and its gradient in variables; remembers the last evaluation."""
+    """The objective and its gradient in variables; remembers the last evaluation.
 
-    def __init__(self, objective: Objective, start: Floats) -> None:
-        self.objective, self.n_classes = objective, start.shape[1]
-        self.v = np.zeros(0)
+    If ``free`` is given, the other shares are 0 and have no variables.
+    """
+
+    def __init__(self, objective: Objective, start: Floats, free: Mask | None = None) -> None:
+        self.objective, self.n_classes, self.free = objective, start.shape[1], free
+        self.v, self.Q = np.zeros(0), start
         self.value, self.gradient = objective(start)
         # As steep as f itself.
         self.penalty = float(np.ptp(self.gradient, axis=1).max())
 
     def variables(self, Q: Floats) -> Floats:
         """Return variables that stand for labels."""
+        if self.free is not None:
+            return Q[self.free]
         return Q[:, 1].copy() if self.n_classes == 2 else Q.ravel()
 
+    def _shares(self, v: Floats) -> Floats:
+        """Return variables as shares (U, K), which need not add up to 1."""
+        if self.free is None:
+            return v.reshape(-1, self.n_classes)
+        shares = np.zeros(self.free.shape)
+        shares[self.free] = v
+        return shares
+
     def labels(self, v: Floats) -> Floats:
-        """Return the labels of variables; where all are 0, equal shares."""
+        """Return the labels of variables; where all are 0, equal (free) shares."""
         if self.n_classes == 2:
             return np.column_stack([1.0 - v, v])
-        v = v.reshape(-1, self.n_classes)
-        sums = v.sum(axis=1, keepdims=True)
-        return np.where(sums > 0, v, 1.0) / np.where(sums > 0, sums, self.n_classes)
+        shares = self._shares(v)
+        sums = shares.sum(axis=1, keepdims=True)
+        if (sums > 0).all():
+            return np.asarray(shares / sums)
+        equal = np.ones(shares.shape) if self.free is None else self.free.astype(np.float64)
+        shares = np.where(sums > 0, shares, equal)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
-        Q = self.labels(v)
+        self.Q = Q = self.labels(v)
         self.value, self.gradient = self.objective(Q)
         self.v = v.copy()
         if self.n_classes == 2:
             return self.value, self.gradient[:, 1] - self.gradient[:, 0]
         mean = (self.gradient * Q).sum(axis=1, keepdims=True)
-        sums = v.reshape(Q.shape).sum(axis=1, keepdims=True)
+        sums = self._shares(v).sum(axis=1, keepdims=True)
         slopes = (self.gradient - mean) / np.where(sums > 0, sums, 1.0)
         slopes += self.penalty * (sums - 1.0)
         penalty = 0.5 * self.penalty * float(np.sum((sums - 1.0) ** 2))
-        return self.value + penalty, slopes.ravel()
+        return self.value + penalty, slopes.ravel() if self.free is None else slopes[self.free]
 
     def value_and_gap(self, v: Floats) -> tuple[float, float]:
-        """Return the objective and the gap."""
+        """Return the objective and the gap, over labels with free shares only."""
         if not np.array_equal(v, self.v):
             self(v)
-        return self.value, label_gap(self.gradient, self.labels(v))
+        gradient = self.gradient
+        if self.free is not None:
+            gradient = np.where(self.free, gradient, np.inf)
+        return self.value, label_gap(gradient, self.Q)
 
 
 def label_gap(gradient: Floats, Q: Floats) -> float:
     """Return the largest decrease of a linear function with this gradient, from labels Q."""
     lowest = gradient.min(axis=1, keepdims=True)
-    return float(np.sum((gradient - lowest) * Q))
+    return float(np.sum(np.where(Q > 0, gradient - lowest, 0.0) * Q))
