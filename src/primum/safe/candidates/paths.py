@@ -139,24 +139,37 @@ def ridge_path(
     squares = np.sum(scaled**2, axis=0)
     U, target = scaled / np.sqrt(squares), root[:, None] * Y
     inner, centred = U.T @ target, target - np.outer(level, level @ target)
-    errors = []
-    for penalty in penalties:
-        shrunk = squares / (squares + penalty)
-        residuals = centred - U @ (shrunk[:, None] * inner)
-        errors.append(_left_out_error(residuals, level, U, shrunk, groups))
+    shrunk = squares / (squares + np.asarray(penalties)[:, None])
+    if groups is None:
+        errors = _left_out_errors(centred, level, U, shrunk, inner)
+    else:
+        errors = np.array(
+            [
+                _left_out_group_error(centred - U @ (own[:, None] * inner), level, U, own, groups)
+                for own in shrunk
+            ]
+        )
     best = penalties[int(np.argmin(errors))]
     w = inner * (np.sqrt(squares) / (squares + best))[:, None]
     b = np.average(Y, axis=0, weights=rows.weight)
-    return *rows.linear(w, b), np.array(errors) / (rows.weight.sum() * Y.shape[1])
+    return *rows.linear(w, b), errors / (rows.weight.sum() * Y.shape[1])
 
 
-def _left_out_error(
-    residuals: Floats, level: Floats, U: Floats, shrunk: Floats, groups: Index | None
+def _left_out_errors(
+    centred: Floats, level: Floats, U: Floats, shrunk: Floats, inner: Floats
+) -> Floats:
+    """Return the sums of squared errors of the rows left out, one for every penalty."""
+    leverage = (level**2)[:, None] + U**2 @ shrunk.T
+    shape = len(shrunk), inner.shape[1]
+    fitted = U @ (shrunk.T[:, :, None] * inner[:, None]).reshape(len(inner), np.prod(shape))
+    residuals = centred[:, None] - fitted.reshape(len(U), *shape)
+    return np.einsum("ijk,ijk,ij->j", residuals, residuals, 1.0 / (1.0 - leverage) ** 2)
+
+
+def _left_out_group_error(
+    residuals: Floats, level: Floats, U: Floats, shrunk: Floats, groups: Index
 ) -> float:
-    """Return the sum of squared errors of the rows, or groups of rows, left out."""
-    if groups is None:
-        leverage = level**2 + U**2 @ shrunk
-        return float(np.sum((residuals / (1.0 - leverage)[:, None]) ** 2))
+    """Return the sum of squared errors of the groups of rows left out."""
     total = 0.0
     for group in np.unique(groups):
         own = np.flatnonzero(groups == group)
