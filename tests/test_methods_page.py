@@ -20,7 +20,8 @@ EXAMPLES = {(row[0], row[2]): row for row in ROWS}
 def classes_in(section):
     """Return the names in the first column of the table of a section."""
     text = PAGE.partition(f"## {section}")[2].partition("\n## ")[0]
-    first = (line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `"))
+    named = (line for line in text.splitlines() if re.match(r"\| \[?`", line))
+    first = (line.split(" | ")[0] for line in named)
     return [name for cell in first for name in re.findall(r"`(\w+)`", cell)]
 
 
