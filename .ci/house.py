@@ -1,8 +1,8 @@
 """Print the size of the house, and the walks of a reader through it: ``python .ci/house.py``.
 
 A walk is what a call visits: its files and functions, and calls from a room into one to its right,
-callbacks included. There should be none but two: a pass over rows calls the function it is given,
-and scikit-learn asks an estimator for its tags. The functions that passes were given are counted.
+callbacks included. There should be none but two kinds, which are counted: a pass over rows calls
+the function that it is given, and whoever is given an estimator calls its methods.
 """
 
 import ast
@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 import primum
 
@@ -90,7 +91,8 @@ class Walk:
     """What is called: files, functions, and calls from a room into one to its right."""
 
     def __init__(self):
-        self.files, self.functions, self.given = set(), set(), set()
+        self.files, self.functions = set(), set()
+        self.in_passes, self.of_estimators = set(), set()
         self.wrong = Counter()
 
     def __enter__(self):
@@ -112,14 +114,19 @@ class Walk:
         if caller is None or place(file) <= place(own_file(caller.f_code)):
             return
         if own_file(caller.f_code).startswith("rows/"):
-            self.given.add(frame.f_code)
-        elif frame.f_code.co_name != "__sklearn_tags__":
+            self.in_passes.add(frame.f_code)
+        elif isinstance(frame.f_locals.get("self"), BaseEstimator):
+            self.of_estimators.add(frame.f_code)
+        else:
             self.wrong[f"{own_file(caller.f_code)} -> {file} ({frame.f_code.co_name})"] += 1
 
     def report(self, what):
         """Print the walk, and where it goes wrong."""
-        size = f"{len(self.files)} files, {len(self.functions)} functions"
-        print(f"{what}: {size}, {len(self.given)} of them given to passes over rows")
+        print(f"{what}: {len(self.files)} files, {len(self.functions)} functions;")
+        print(
+            f"    {len(self.in_passes)} of them given to passes over rows, and "
+            f"{len(self.of_estimators)} methods of estimators that were given"
+        )
         for call, times in self.wrong.most_common():
             print(f"    to the right {times} times: {call}")
 

@@ -2,7 +2,6 @@
 
 import io
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +10,7 @@ from primum._progress import (
     duration,
     expectations,
     logging_to,
-    with_time_left,
+    showing_time_left,
 )
 
 
@@ -120,15 +119,13 @@ def test_a_log_gets_a_line_from_time_to_time_even_within_a_fit(monkeypatch, caps
 
     monkeypatch.setattr("builtins.print", note)
 
-    def work():
-        yield ("all/quick", 0), SimpleNamespace(seconds=6.0)
+    left = TimeLeft(fits("quick", 4), start=100.0)
+    with showing_time_left(left, "compare"):
+        left.finish(("all/quick", 0), 6.0)
         clock.now += 12.0
         assert printed.wait(600)  # nothing is finished, and yet there is a line
         for number in range(1, 4):
-            yield ("all/quick", number), SimpleNamespace(seconds=6.0)
-
-    left = TimeLeft(fits("quick", 4), start=100.0)
-    assert len(list(with_time_left(work(), left, "compare"))) == 4
+            left.finish(("all/quick", number), 6.0)
     assert capsys.readouterr().err.splitlines() == [
         "compare: 1 of 4 fits in 0:12, about 18 s left",
         "compare: 4 of 4 fits in 0:12",
@@ -141,16 +138,13 @@ def test_the_bar_shows_the_share_of_the_time(monkeypatch, clock):
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr("primum._progress.SECONDS_BETWEEN_LOOKS", 1e-3)
     left = TimeLeft(fits("quick", 4), start=100.0)
-
-    def work():
+    with showing_time_left(left, "compare"):
         clock.now += 75.0
-        yield ("all/quick", 0), SimpleNamespace(seconds=75.0)
+        left.finish(("all/quick", 0), 75.0)
         for _ in range(600_000):
             if "1 of 4" in screen.getvalue():
                 break
             threading.Event().wait(1e-3)
-
-    list(with_time_left(work(), left, "compare"))
     shown = [line for line in screen.getvalue().split("\r") if "1 of 4" in line]
     assert shown[0].startswith("compare:  25%|")  # 75 of 75 + 3 x 75 seconds
     assert "1 of 4 fits in 1:15, about 4 min left" in shown[0]

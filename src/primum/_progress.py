@@ -3,7 +3,7 @@
 Whatever works long tells how far it is (``tell``), and whoever wants to know listens
 (``listening``). A ``Display`` shows a share and a text. ``with_progress`` shows the items of an
 iterable, and ``showing_passes`` passes over rows. Fits take from a moment to minutes, so that their
-number says little: ``with_time_left`` estimates the time that is left.
+number says little: ``showing_time_left`` estimates the time that is left.
 
 SafeClassifier takes longer than all other fits of a comparison together. It tells its folds, which
 take about the same time each, and the time that follows is appended to a log that other processes
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from primum._lazy import is_installed
 
@@ -292,10 +292,9 @@ def duration(seconds: float) -> str:
     return f"{-int(-seconds // 1)} s"
 
 
-def with_time_left(
-    work: Iterable[tuple[Unit, Any]], left: TimeLeft, title: str
-) -> Iterator[tuple[Unit, Any]]:
-    """Yield fits with their records, which have the seconds they took, and show the time left."""
+@contextmanager
+def showing_time_left(left: TimeLeft, title: str) -> Iterator[None]:
+    """Show the time that is left for fits, inside a ``with`` block that records finished ones."""
     display, over = Display(title), threading.Event()
 
     def look() -> None:
@@ -306,9 +305,7 @@ def with_time_left(
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:
-        for unit, record in work:
-            left.finish(unit, record.seconds)
-            yield unit, record
+        yield
     finally:
         over.set()
         looking.join()

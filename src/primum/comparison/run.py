@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from primum._progress import FOLDS, TimeLeft, listening, logging_to, with_time_left
+from primum._progress import FOLDS, TimeLeft, listening, logging_to, showing_time_left
 from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index, Mask
@@ -158,8 +158,9 @@ class _Run:
     def all_rounds(self, stored: dict[Unit, Fit], store: ResultStore | None) -> Records:
         records, rounds = self.records, list(self.plan.rounds())
         with self._time_left(rounds, stored) as left:
-            work: Iterable[Any] = self._work(rounds, stored)
-            for unit, fit in work if left is None else with_time_left(work, left, "compare"):
+            for unit, fit in self._work(rounds, stored):
+                if left is not None:
+                    left.finish(unit, fit.seconds)
                 # A fit that was cut short is not the one that another run would ask for.
                 if store is not None and not fit.limited:
                     store.append(unit, [fit.to_dict()])
@@ -182,7 +183,8 @@ class _Run:
             left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder, parts)
             for unit in weights.keys() & stored.keys():
                 left.finish(unit, stored[unit].seconds)
-            yield left
+            with showing_time_left(left, "compare"):
+                yield left
 
     def _work(
         self, rounds: list[list[Task]], stored: dict[Unit, Fit]
