@@ -1,23 +1,53 @@
-"""``primum predict``: apply a model to a table and write a table of predictions."""
+"""``primum predict``: apply a model to a table and write a table of predictions.
 
-from collections.abc import Iterator
+Blocks of predictions and scores are those of a table as people wrote it, or of rows of numbers.
+Scores are least-squares scores, decision values or probabilities.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from primum import LaplacianLeastSquaresClassifier, SafeClassifier
 from primum._progress import showing_passes
+from primum._sklearn import REGRESSOR, learner_of
 from primum._threads import one_blas_thread
-from primum._typing import Floats
+from primum._typing import AnyArray, Floats
 from primum._words import wrapped
 from primum.cli import _options as options
-from primum.cli import _predictions as predictions
-from primum.models import StoredModel, load_model
+from primum.cli._options import PREDICTION, SCORE, warn
+from primum.methods.kernels import KernelClassifier
+from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.models import StoredModel, classifier_of, load_model
+from primum.tables.cells import (
+    USUAL_MISSING,
+    objects_of,
+    other_mark,
+    read_cells,
+    readings_of_numbers,
+    vectors_of,
+)
+from primum.tables.columns import LAYOUTS, MAIN_SHARE
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
+from primum.tables.problem import summed_columns
 
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
+# For two classes, their decision values are scores of the second class minus 1/2.
+LEAST_SQUARES = (
+    LeastSquaresBase,
+    KernelClassifier,
+    LaplacianLeastSquaresClassifier,
+    SafeClassifier,
+)
+# Kernels compare every row of a block with the rows that the model was fitted to.
+ROWS_PER_BLOCK = 2**13
+PROBABILITY = "probability"
+KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean": "yes or no"}
 
 
 @click.command()
@@ -62,18 +92,18 @@ def predict(
     options.refuse_inputs(out, [("MODEL", model), ("DATA", data)])
     with options.plain_errors():
         stored = load_model(model)
-        predictions.refuse_scores(stored.estimator, score)
+        refuse_scores(stored.estimator, score)
     with options.plain_errors(), one_blas_thread(), showing_passes("predicting"):
         table = open_table(data, table_format)
         if stored.columns is None:
             parts = _number_predictions(stored, table, id_column, score)
         else:
-            parts = predictions.table_predictions(stored, table, table_format, id_column, score)
+            parts = table_predictions(stored, table, table_format, id_column, score)
         options.write_table(out, parts)
-    numbers = predictions.predicts_numbers(stored.estimator) and stored.target
+    numbers = predicts_numbers(stored.estimator) and stored.target
     unit = f" (column prediction, in units of {stored.target})" if numbers else ""
     click.echo(f"Predictions: {out}{unit}")
-    if rule := predictions.rule_in_words(stored.estimator):
+    if rule := rule_in_words(stored.estimator):
         click.echo(wrapped(rule))
 
 
@@ -82,13 +112,11 @@ def _number_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield blocks of many rows: the id column, the predictions and the scores, if requested."""
     model = stored.estimator
-    ids = predictions.id_column_of(
-        table, table.columns, asked, stored, predictions.score_names(model, score)
-    )
+    ids = id_column_of(table, table.columns, asked, stored, score_names(model, score))
     waiting: list[Any] = []
     for part in table.parts(_features(model, table, ids), ids):
         rows = _named(model, part.X)
-        waiting.append(pa.table({**part.as_written, **predictions.predicted(model, rows, score)}))
+        waiting.append(pa.table({**part.as_written, **predicted(model, rows, score)}))
         if sum(map(len, waiting)) >= ROWS_PER_PART:
             yield columns_by_name(pa.concat_tables(waiting))
             waiting = []
@@ -113,3 +141,212 @@ def _features(model: Any, table: TableFile, ids: list[str]) -> list[str]:
             "features without names: drop the other columns."
         )
     return others
+
+
+def predicts_numbers(model: Any) -> bool:
+    """Return whether a model predicts numbers."""
+    return learner_of(classifier_of(model)) == REGRESSOR
+
+
+def rule_in_words(model: Any) -> str:
+    """Return that classes follow a decision rule, and which, in a sentence; empty without one."""
+    last = classifier_of(model)
+    if (rule := getattr(last, "rule_", None)) is None:
+        return ""
+    objective = getattr(last, "objective_", None)
+    costs = getattr(last, "cost_", None) if objective is None else objective.cost
+    follow = "a decision rule" if costs is None else "the costs of errors"
+    return f"Classes follow {follow}, not the largest score: {rule.in_words(model.classes_)}."
+
+
+def score_names(model: Any, score: str | None) -> list[str]:
+    """Return the names of the columns of scores: one, or one per class if there are several.
+
+    Probabilities have one column per class; they are raw scores if the model has none. A model of
+    numbers has no scores.
+    """
+    if score is None or predicts_numbers(model):
+        return []
+    classes = model.classes_.tolist()
+    if score == PROBABILITY and hasattr(model, "predict_proba"):
+        return [f"{PROBABILITY}_{name}" for name in classes]
+    return [SCORE] if len(classes) == 2 else [f"{SCORE}_{name}" for name in classes]
+
+
+def _scores(model: Any, rows: Any, score: str | None) -> Floats:
+    """Return the columns of scores, none if ``score`` is None; raise an error if they overflow."""
+    if score == PROBABILITY and hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(rows))
+    with np.errstate(over="ignore", invalid="ignore"):
+        raw = _raw_scores(model, rows)
+    if not np.isfinite(raw).all():
+        raise ValueError("Some rows have values so large that their scores overflow: rescale them.")
+    if score != "clipped":
+        return raw if score else raw[:, :0]
+    probabilities = np.asarray(model.predict_proba(rows))
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
+
+
+def _raw_scores(model: Any, rows: Any) -> Floats:
+    """Return decision values; those of least squares for two classes as scores of the second."""
+    if not hasattr(model, "decision_function"):
+        return np.asarray(model.predict_proba(rows))[:, 1 if len(model.classes_) == 2 else 0 :]
+    decisions = np.asarray(model.decision_function(rows))
+    if decisions.ndim == 2:
+        return decisions
+    is_score = isinstance(classifier_of(model), LEAST_SQUARES)
+    return (decisions + 0.5 if is_score else decisions)[:, None]
+
+
+def refuse_scores(model: Any, score: str | None) -> None:
+    """Raise an error if a model lacks the scores that were requested."""
+    if score is not None and predicts_numbers(model):
+        raise ValueError(
+            f"--score is for models of classes, but {type(classifier_of(model)).__name__} predicts "
+            "numbers: leave it out."
+        )
+    if score == "clipped" and not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"{type(classifier_of(model)).__name__} has no probabilities: pass --score raw for its "
+            "decision values, or no --score."
+        )
+
+
+def predicted(model: Any, rows: Any, score: str | None) -> dict[str, Any]:
+    """Return the columns of the predictions and the scores of some rows."""
+    names = score_names(model, score)
+    if predicts_numbers(model):
+        return {PREDICTION: model.predict(rows) if rows.shape[0] else np.empty(0)}
+    if rows.shape[0] == 0:  # scikit-learn raises an error for an empty X
+        return {PREDICTION: model.classes_[:0], **{name: np.empty(0) for name in names}}
+    scores = _scores(model, rows, score)
+    return {PREDICTION: model.predict(rows), **dict(zip(names, scores.T, strict=True))}
+
+
+def id_column_of(
+    table: TableFile,
+    columns: Iterable[str],
+    asked: str | None,
+    stored: StoredModel,
+    scores: list[str],
+) -> list[str]:
+    """Return the id column: the one requested, or that of the fit if the table has it."""
+    name = stored.id_column if asked is None else asked
+    if asked is not None:
+        table.require([asked], columns)
+    elif name is not None and name not in columns:
+        warn(f"the predictions have no id column, because {table.path} has no column {name!r}.")
+        name = None
+    if name in (PREDICTION, *scores):
+        raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
+    return [] if name is None else [name]
+
+
+def table_predictions(
+    stored: StoredModel,
+    table: TableFile,
+    table_format: TableFormat,
+    asked: str | None,
+    score: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield blocks of the id column, the predictions and the probabilities, at least one block.
+
+    With ``score`` there are these scores instead of the probabilities.
+    """
+    columns, model, missing = stored.columns or {}, stored.estimator, table_format.missing
+    score = score or PROBABILITY
+    names = [name for name, (kind, _) in columns.items() if kind in ("category", "text")]
+    frame = table.frame([*names, *filter(None, [asked or stored.id_column])])
+    table.require([*columns, *filter(None, [asked])], frame.columns)
+    ids = id_column_of(table, frame.columns, asked, stored, score_names(model, score))
+    if summed_columns(frame, stored.target, missing):
+        what = f"the last row of {table.path} seems to be a total of the others"
+        warn(f"{what}: ignore its prediction.")
+    rows = _read(frame, columns, missing, table, table_format.decimal or table.decimal)
+    for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
+        part = rows.iloc[block]
+        X = model[:-1].transform(part) if len(part) else part
+        carried = {name: frame[name].iloc[block].to_numpy() for name in ids}
+        yield {**carried, **predicted(model[-1], X, score)}
+
+
+def _read(
+    frame: pd.DataFrame,
+    columns: dict[str, list[str]],
+    missing: Sequence[str],
+    table: TableFile,
+    decimal: str | None,
+) -> pd.DataFrame:
+    """Return the columns that the pipeline needs; raise an error if one is of another kind."""
+    cells = {}
+    for name, (kind, reading) in columns.items():
+        if kind in ("category", "text"):
+            cells[name] = objects_of(frame[name], missing)
+            continue
+        if kind == "vector":
+            cells[name] = _vectors(frame[name], int(reading), missing, table)
+            continue
+        cells[name] = _as_kind(frame[name], kind, reading, missing, decimal)
+        _check_kind(frame[name], cells[name], kind, missing, f"column {name!r} of {table.path}")
+    return pd.DataFrame(cells, index=frame.index)
+
+
+def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: TableFile) -> AnyArray:
+    """Return cells as vectors; raise an error if none has the length that the model needs."""
+    cells = vectors_of(values, length, missing)
+    absent = np.array([cell is None for cell in cells], dtype=bool)
+    given = np.array([cell is not None for cell in objects_of(values, missing)], dtype=bool)
+    strange = int(np.sum(given & absent))
+    where = f"column {values.name!r} of {table.path}"
+    if len(cells) and absent.all():
+        raise ValueError(
+            f"No cell of {where} is a vector of {length} numbers, to which the model was fitted: "
+            "compute them with the same embedding."
+        )
+    if strange:
+        warn(f"in {where}, {strange} cells are no vectors of {length} numbers: treated as missing.")
+    return cells
+
+
+def _as_kind(
+    values: pd.Series, kind: str, reading: str, missing: Sequence[str], decimal: str | None
+) -> Any:
+    """Return cells as numbers, days, hours or booleans, by the notation that most cells have.
+
+    It may differ from the notation of the table that the model was fitted to. What is as good by
+    both decimal marks is read by that of this table or, if it shows none, of that one.
+    """
+    if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
+        return np.full(len(values), np.nan)  # a number is neither
+    if kind == "number" and decimal and decimal != reading[:1]:
+        reading = other_mark(reading)
+    best = read_cells(values, kind, reading, missing)
+    unread = (1 - MAIN_SHARE) * len(values) if kind == "date" else 0
+    numbers = readings_of_numbers(reading) if kind == "number" else ()
+    for other in LAYOUTS if kind == "date" else numbers:
+        if np.isnan(best).sum() <= unread:
+            break
+        cells = read_cells(values, kind, other, missing)
+        if np.isnan(cells).sum() < np.isnan(best).sum():
+            best = cells
+    return best
+
+
+def _check_kind(
+    values: pd.Series, numbers: Floats, kind: str, missing: Sequence[str], where: str
+) -> None:
+    """Raise an error if most cells are not of their kind, and warn if some are not."""
+    cells = objects_of(values, missing)
+    given = [cell is not None and str(cell).lower() not in USUAL_MISSING for cell in cells]
+    strange = np.flatnonzero(np.array(given, dtype=bool) & np.isnan(numbers))
+    if len(strange) == 0:
+        return
+    example = f"such as {str(cells[strange[0]])[:30]!r}"
+    if len(strange) > sum(given) / 2:
+        raise ValueError(
+            f"{where[0].upper()}{where[1:]} has cells {example}, but the model was fitted to "
+            f"{KINDS[kind]} there: correct the column."
+        )
+    cells_are = "1 cell is" if len(strange) == 1 else f"{len(strange)} cells are"
+    warn(f"in {where}, {cells_are} not {KINDS[kind]}, {example}: treated as missing.")

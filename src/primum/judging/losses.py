@@ -62,7 +62,6 @@ from primum.judging.objectives import (
 
 # A score of 0 has a finite log loss: that of this probability.
 LEAST_PROBABILITY = 1e-15
-# Losses of the predicted classes alone.
 # Short names of scorings of numbers.
 SHORT_SCORINGS = {
     "rmse": "neg_root_mean_squared_error",
@@ -70,6 +69,7 @@ SHORT_SCORINGS = {
     "mse": "neg_mean_squared_error",
     "rmsle": "neg_root_mean_squared_log_error",
 }
+# Losses of the predicted classes alone.
 OF_CLASSES = ("accuracy", "balanced_accuracy")
 
 
@@ -252,12 +252,12 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
         return Loss(scoring, measure, None, partial(_minus_score, read_scorer(scoring), classes))
     cost = None if objective is None else objective.cost
     of_rows = ROW_LOSSES[name][1] if cost is None else partial(_costs, np.array(cost))
-
-    def of_split(own: Predictions, weight: Floats | None = None) -> float:
-        return float(np.average(of_rows(own, weight), weights=weight))
-
     needs_scores = name not in (*OF_CLASSES, COST)
-    return Loss(name, measure, of_rows, of_split, needs_scores, objective)
+    return Loss(name, measure, of_rows, partial(_mean, of_rows), needs_scores, objective)
+
+
+def _mean(of_rows: Callable[..., Floats], own: Predictions, weight: Floats | None = None) -> float:
+    return float(np.average(of_rows(own, weight), weights=weight))
 
 
 def _costs(matrix: Floats, own: Predictions, weight: Floats | None = None) -> Floats:
@@ -305,6 +305,10 @@ def measure_of(scoring: Any) -> Measure:
         return Measure("cost per row", "", 1.0, cost_digits(np.array(scoring.cost)))
     if _is_mean(scoring):
         return ROW_LOSSES[scoring_name(scoring)][0]
+    return _measure_of_scorer(scoring)
+
+
+def _measure_of_scorer(scoring: Any) -> Measure:
     return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
 
 
@@ -344,8 +348,7 @@ def named_scorer(scoring: Any, stored: Any) -> Any:
 
 def read_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
-    full = SHORT_SCORINGS.get(scoring.lower(), scoring) if isinstance(scoring, str) else scoring
-    scorer = named_scorer(full, StoredClassifier())
+    scorer = named_scorer(full_scoring(scoring), StoredClassifier())
     function = getattr(scorer, "_score_func", None)
     if getattr(function, "__module__", "").endswith("_regression"):
         raise ValueError(
@@ -565,17 +568,13 @@ def read_number_scoring(scoring: Any, truth: Floats, unit: str = "") -> Loss:
             scoring, measure, None, partial(_minus_number_score, read_number_scorer(scoring))
         )
     of_rows = NUMBER_LOSSES[scoring][2]
-
-    def of_split(own: Predictions, weight: Floats | None = None) -> float:
-        return float(np.average(of_rows(own, weight), weights=weight))
-
-    return Loss(scoring, measure, of_rows, of_split)
+    return Loss(scoring, measure, of_rows, partial(_mean, of_rows))
 
 
 def number_measure(scoring: Any, truth: Floats, unit: str = "") -> Measure:
     """Return how the loss of a scoring of numbers is called and shown."""
     if not _is_number_loss(scoring):
-        return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
+        return _measure_of_scorer(scoring)
     if scoring in UNITLESS_MEASURES:
         return UNITLESS_MEASURES[scoring]
     name, power, _ = NUMBER_LOSSES[scoring]

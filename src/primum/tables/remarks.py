@@ -86,10 +86,8 @@ def leak_alerts(
     missing : sequence of str
         Markers of missing cells.
     """
-    labeled = np.array([label is not None for label in labels], dtype=bool)
+    labeled, used, empty = _only_labeled(X, labels, columns)
     codes = np.unique(labels[labeled].astype(str), return_inverse=True)[1]
-    used = [column for column in columns if column.used]
-    empty = [c.name for c in used if _only_labeled(X[c.name], labeled)]
     alone = [c for c in used if c.kind not in ("text", "vector") and not c.block]
     cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in alone}
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
@@ -118,9 +116,7 @@ def number_leak_alerts(
     missing : sequence of str
         Markers of missing cells.
     """
-    labeled = np.array([label is not None for label in labels], dtype=bool)
-    used = [column for column in columns if column.used]
-    empty = [c.name for c in used if _only_labeled(X[c.name], labeled)]
+    labeled, used, empty = _only_labeled(X, labels, columns)
     X, y = X[labeled].reset_index(drop=True), labels[labeled].astype(float)
     others = [column for column in used if column.name not in empty]
     same = in_other_units(X, y, others)
@@ -133,9 +129,17 @@ def number_leak_alerts(
     return [Alert("leak", text) for text in alerts]
 
 
-def _only_labeled(values: "pd.Series", labeled: AnyArray) -> bool:
-    given = values.notna().to_numpy()
-    return bool(given[labeled].any() and not given[~labeled].any() and not labeled.all())
+def _only_labeled(
+    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column]
+) -> tuple[Mask, list[Column], list[str]]:
+    """Return the labelled rows, the features, and those filled in labelled rows only."""
+    labeled = np.array([label is not None for label in labels], dtype=bool)
+    used = [column for column in columns if column.used]
+    given = {column.name: X[column.name].notna().to_numpy() for column in used}
+    if labeled.all():
+        return labeled, used, []
+    only = [n for n, cells in given.items() if cells[labeled].any() and not cells[~labeled].any()]
+    return labeled, used, only
 
 
 def _named(names: Sequence[str], what: str) -> Iterator[str]:
