@@ -206,7 +206,7 @@ class Forecast:
     low, high : int
         Until the answer is settled.
     not_worse_low, not_worse_high : int
-        Until it is known whether the challenger is not worse than the baseline by more than the
+        Until labels show whether the challenger is not worse than the baseline by more than the
         margin.
     """
 

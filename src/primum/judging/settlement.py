@@ -73,7 +73,7 @@ class SettledPair:
     expected_more : (int, int)
         About how many more labels settle it, as a range; (0, 0) if it is settled.
     expected_to_not_worse : (int, int)
-        The same until it is known whether the challenger is not worse.
+        The same until labels show whether the challenger is not worse.
     errors_so_far : (int, int)
         Errors of challenger and baseline on the rows on which they differ, as far as labelled.
     level : float
@@ -463,7 +463,7 @@ class Question:
 
 
 class LedByFirst:
-    """Something about pairs of models, of which the first leads."""
+    """Something about pairs of models; the first pair leads."""
 
     pairs: tuple[SettledPair, ...]
 

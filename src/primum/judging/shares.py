@@ -34,12 +34,12 @@ With b the k-th row of the inverse of (A_1 ... A_K) and s_j^2 the variance of b'
 
 **Intervals** contain the shares t that a test does not reject, with the variance *at t*: Wilson's
 interval with the design effect S_e^2 / (p (1 - p)), and for label shift that of Fieller. So they do
-not shrink to a point near 0 and 1, and a class of which few rows are labelled but that is rare
-among the unlabelled ones costs little. Variances include one more row (or group) with the largest
-residual, for label shift parts of rows with that and with the variance of all classes: a good model
-errs in few labelled rows, and their number is chance. Quantiles are Student's. A percentile
-bootstrap of the maximum likelihood estimate, over labelled and unlabelled rows, contained the truth
-in only 82% of the draws with ten rows of a class, and takes a hundred times as long.
+not shrink to a point near 0 and 1, and a class with few labelled rows that is rare among the
+unlabelled ones costs little. Variances include one more row (or group) with the largest residual,
+for label shift parts of rows with that and with the variance of all classes: a good model errs in
+few labelled rows, and their number is chance. Quantiles are Student's. A percentile bootstrap of
+the maximum likelihood estimate, over labelled and unlabelled rows, contained the truth in only 82%
+of the draws with ten rows of a class, and takes a hundred times as long.
 
 References
 ----------

@@ -23,19 +23,7 @@ from primum.models import classifier_of
 from primum.reading.classifiers import NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
-from primum.safe.candidates.base import Affine, LinearModel
-from primum.safe.candidates.entrants import WrappedModel, WrappedRegressor
-from primum.safe.candidates.graphs import KernelModel, NeighborModel
-from primum.safe.candidates.packages import PackagedClassifier, PackagedModel, PackagedRegressor
-from primum.safe.candidates.trees import (
-    BoostedModel,
-    BoostingClassifier,
-    BoostingRegressor,
-    ForestClassifier,
-    ForestModel,
-    ForestRegressor,
-)
-from primum.safe.candidates.wide import ReducedModel
+from primum.safe.candidates import base, entrants, graphs, packages, trees, wide
 from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier, StackedRegressor
@@ -44,11 +32,11 @@ from primum.tables.text import TermWeights, TextFeatures, Vocabulary
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
-    *(ForestClassifier, BoostingClassifier, PackagedClassifier),
+    *(trees.ForestClassifier, trees.BoostingClassifier, packages.PackagedClassifier),
 )
 REGRESSORS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Regressor" in name),
-    *(ForestRegressor, BoostingRegressor, PackagedRegressor),
+    *(trees.ForestRegressor, trees.BoostingRegressor, packages.PackagedRegressor),
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
@@ -66,8 +54,9 @@ STACKS = (
     *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict),
     *(Probabilities, Difference),
     *(Disagreement, DecisionRule, Calibration, Objective),
-    *(Affine, LinearModel, NeighborModel, KernelModel, ForestModel, BoostedModel, ReducedModel),
-    *(PackagedModel, WrappedModel, WrappedRegressor),
+    *(base.Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),
+    *(trees.ForestModel, trees.BoostedModel, wide.ReducedModel, packages.PackagedModel),
+    *(entrants.WrappedModel, entrants.WrappedRegressor),
 )
 PREPARATION: tuple[Any, ...] = (
     *(PreparedColumns, ReadCells, level_name),

@@ -239,7 +239,7 @@ def _alone(possible: Mask) -> Mask:
 
 
 def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
-    """Return shares of which each alone is possible; those that miss it by rounding are moved."""
+    """Return shares that are possible one by one; those that miss it by rounding are moved."""
     names = classes[-1:] if shares.low.ndim == 0 else classes
     limits = np.broadcast_arrays(shares.low, shares.high, *reach)
     of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)

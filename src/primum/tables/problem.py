@@ -210,53 +210,34 @@ def table_problem(
     _check_names(frame, target, id, group, exclude, named)
     frame, total = without_total(frame, target, missing)
     marks = chosen_column(list(frame.columns), named)
-    columns = describe_columns(
-        frame,
-        target=target,
-        id=id,
-        group=group,
-        chosen=marks,
-        exclude=exclude,
-        missing=missing,
-        decimal=decimal,
-    )
+    roles: dict[str, Any] = {"target": target, "id": id, "group": group, "chosen": marks}
+    written: dict[str, Any] = {"exclude": exclude, "missing": missing, "decimal": decimal}
+    columns = describe_columns(frame, **roles, **written)
     if target_kind != CLASSES:
         _refuse_dates(next(c for c in columns if c.name == target), frame[target], missing)
     mark = decimal or decimal_mark_of(frame, missing)
     column = read_target_column(frame[target], target, missing, target_kind, mark)
-    labels = column.labels
+    labels, numeric = column.labels, column.kind.is_numeric
     mask = None if marks is None else marked_rows(frame[marks], missing)
     if isinstance(chosen, np.ndarray):
         mask = chosen[: len(frame)]
     X, told = _features(frame, columns, missing), independent_rows or group is not None
+    groups = None if group is None else _groups(frame[group], group, labels, missing)
+    transformer = preparing(columns, missing)  # an error if nothing is left to learn from
+    of_rows: dict[str, Any] = {"identity": id, "chosen": mask, "numeric": numeric}
+    remarks = remarks_on(frame, X, labels, columns, missing, independent=told, **of_rows)
+    given = {"id": id, "group": group, "chosen": named, "exclude": exclude, "decimal": decimal}
     return TableProblem(
         X=X,
         labels=labels,
         ids=None if id is None else names_of(frame[id]),
-        groups=None if group is None else _groups(frame[group], group, labels, missing),
+        groups=groups,
         columns=columns,
-        transformer=preparing(columns, missing),
+        transformer=transformer,
         target=target,
         frame=frame,
-        arguments={
-            "id": id,
-            "group": group,
-            "chosen": named,
-            "exclude": exclude,
-            "missing": list(missing),
-            "decimal": decimal,
-            "independent_rows": independent_rows,
-        },
-        alerts=[
-            *([Alert("total", total)] if total else []),
-            *remarks_on(
-                *(frame, X, labels, columns, missing),
-                identity=id,
-                independent=told,
-                chosen=mask,
-                numeric=column.kind.is_numeric,
-            ),
-        ],
+        arguments=given | {"missing": list(missing), "independent_rows": independent_rows},
+        alerts=[*([Alert("total", total)] if total else []), *remarks],
         chosen=mask,
         kind=column.kind,
     )

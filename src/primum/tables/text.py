@@ -155,7 +155,7 @@ def count_terms(cells: AnyArray, vocabulary: Vocabulary) -> AnyArray:
     Returns
     -------
     array of object
-        Arrays of two rows, of which ``TextFeatures`` makes features as it does of the texts.
+        Arrays of two rows; ``TextFeatures`` makes features of them as it does of the texts.
     """
     counts = vocabulary.counts(["" if cell is None else cell for cell in cells])
     pairs = np.stack([part.astype(np.int32) for part in (counts.indices, counts.data)])
