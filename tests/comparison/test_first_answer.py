@@ -99,6 +99,16 @@ def test_a_stored_comparison_has_it_only_if_something_is_left_to_fit(events, tmp
     assert len(said(events)) == 2
     again = events[events.index(said(events)[1]) :]
     assert {name for _, name, _ in again[1:]} == {"nearest"}
+    assert f"{SAID} Still running: nearest. " in " ".join(said(events)[1].split())
+
+
+def test_it_announces_no_curves_that_the_rows_do_not_allow(events):
+    few = {**SETTINGS, "methods": [NEAR, ("safe stack", SafeClassifier(["forest"], cv=3))]}
+    primum.compare(*partly(n_labeled=20, n_unlabeled=0), **few)
+    (text,) = said(events)
+    assert f"{SAID} Still running: near. " in " ".join(text.split())
+    after = events[events.index(text) + 1 :]
+    assert {stage for stage, *_ in after} == {"all"}
 
 
 class Failing(ClassifierMixin, BaseEstimator):

@@ -281,6 +281,16 @@ class Records:
         return whole or fitted
 
     @property
+    def waiting(self) -> list[str]:
+        """What is still to be fitted: the names of methods, and the learning curves."""
+        units = [task.unit for tasks in self.plan.rounds() for task in tasks]
+        stages = {unit[0] for unit in units if unit not in self.done}
+        compared = [entry.name for entry in self.plan.methods]
+        names = [name for name in compared if f"{ALL}/{name}" in stages]
+        curves = any(stage.startswith((N_LABELED, N_UNLABELED)) for stage in stages)
+        return [*names, "the learning curves"] if curves else names
+
+    @property
     def folds(self) -> list[Fold]:
         """The splits that are part of the result."""
         numbers = [divmod(number, self.plan.n_folds) for number in self.splits]

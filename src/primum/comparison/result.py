@@ -516,10 +516,8 @@ class Comparison:
         if len(records.splits) < min(2, plan.n_folds):
             return ""
         found = replace(self, records=records, level=level)
-        names = [entry.name for entry in plan.methods if entry not in first]
-        waiting = [*names, "the learning curves"] if plan.curves else names
         headline = compose_headline(found.findings, found.alerts)
-        return first_answer(found.methods, headline, self.loss.measure, waiting)
+        return first_answer(found.methods, headline, self.loss.measure, self.records.waiting)
 
     @property
     def columns(self) -> "list[Column]":
