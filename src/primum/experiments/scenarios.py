@@ -5,7 +5,7 @@ classes, they harm. Of real data the truth is known only as well as the rows tha
 
 Problems whose target is a number are simulated, too, or columns of tables of scikit-learn: the
 column is the target and all other numeric columns are the features; the first and the last column
-of each table are taken.
+of each table are such targets.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ A problem is a data set or a simulation whose labels are all known; most of them
 of the safe choice gives two questions: is the stack better than its baseline, and is it better than
 its supervised stack, on these unlabelled rows? The hidden labels are the truth,
 
-    change = errors(stack) - errors(other) = F - T,    on the N of U rows where the two differ,
+    change = errors(stack) - errors(other) = F - T,    on D, the N of U rows where the two differ,
 
 which is help below -margin, harm above +margin, and no difference in between.
 

@@ -15,7 +15,7 @@ held-out rows and the deviations d_i of their targets from the mean target,
     neg_mean_absolute_error            mean of |e_i|
     neg_mean_squared_error             mean of e_i^2
     neg_root_mean_squared_log_error    RMSE of log(1 + y); predictions below 0 count as 0
-    r2                                 1 - R^2 = q = mean of e_i^2 / mean of d_i^2
+    r2                                 q = mean of e_i^2 / mean of d_i^2, one minus the score
 
 RMSE and q are functions of means over rows. Linearised there (the delta method), they are means of
 
