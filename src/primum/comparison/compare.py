@@ -472,15 +472,20 @@ def read_plan(
     _check_names(plan)
     _check_learners(plan)
     if ruled:
-        n_folds = plan.rule_folds
-        plan = replace(
-            plan,
-            baselines=baseline_with_rule(plan.baselines, scoring, n_folds),
-            methods=with_rules(plan.methods, scoring, n_folds),
-        )
+        plan = _with_rules(plan, scoring)
     if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
         plan = replace(plan, nested=True)
     return plan.judged_by(scoring)
+
+
+def _with_rules(plan: ComparisonPlan, objective: Objective) -> ComparisonPlan:
+    """Return a plan whose classifiers follow an objective."""
+    n_folds = plan.rule_folds
+    return replace(
+        plan,
+        baselines=baseline_with_rule(plan.baselines, objective, n_folds),
+        methods=with_rules(plan.methods, objective, n_folds),
+    )
 
 
 def _with_baseline(entry: Entry, baselines: Sequence[Entry], of_stack: Any) -> Entry:
@@ -558,15 +563,7 @@ def read_problem(
             f"{'; both are given' if y is not None else ''}."
         )
     if target is None:
-        if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
-            raise ValueError(
-                "id, group, exclude, missing and decimal are for a table: pass target too."
-            )
-        if isinstance(chosen, str):
-            raise ValueError(
-                f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
-                "rows of X."
-            )
+        _refuse_columns(chosen, columns)
         return None
     if groups is not None:
         raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
@@ -583,6 +580,19 @@ def read_problem(
         *(frame, target, id, group, exclude, missing, independent_rows, chosen),
         *(target_kind, decimal),
     )
+
+
+def _refuse_columns(chosen: Any, columns: Sequence[Any]) -> None:
+    """Raise an error for arguments that only a table with a target can have."""
+    if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
+        raise ValueError(
+            "id, group, exclude, missing and decimal are for a table: pass target too."
+        )
+    if isinstance(chosen, str):
+        raise ValueError(
+            f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
+            "rows of X."
+        )
 
 
 def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
