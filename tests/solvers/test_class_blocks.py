@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
 from primum.labellings.sets import Simplex
-from primum.solvers.class_blocks import solve_by_class, solve_least_norm
+from primum.solvers.class_blocks import solve_by_class
 from primum.solvers.faces import OpenLabels, faces_of, newton_direction, stacked, unflat
 from primum.solvers.gradient import descend
 from primum.solvers.newton import follow_path
@@ -48,7 +48,7 @@ def test_the_least_norm(rng, r):
     A = stacked(columns, labels, parts)
     shortest = np.linalg.pinv(A) @ (labels.contrasts.T @ b.T).ravel()
     open_labels = OpenLabels(columns, parts)
-    Y = solve_least_norm(*open_labels.system(b))
+    Y = open_labels.least_norm.least_norm(open_labels.across(b))
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
     assert_allclose(open_labels.taken @ Y, unflat(labels, A @ shortest), atol=1e-7)
 

@@ -48,12 +48,6 @@ def solve_by_class(G: Floats, mask: Mask, C: Floats, ridge: float) -> Floats | N
     return None if system is None else system.solve(C)
 
 
-def solve_least_norm(G: Floats, mask: Mask, C: Floats) -> Floats | None:
-    """Return the Y of (labels) without a ridge that has the least norm, or None."""
-    system = ClassSystem.of(G, mask, SMALL_RIDGE * float(G.diagonal().max()))
-    return None if system is None else system.least_norm(C)
-
-
 @dataclass(frozen=True)
 class ClassSystem:
     """The system of (labels) for one ridge, factorised.
@@ -99,26 +93,25 @@ class ClassSystem:
             everywhere = len(J) == len(T)  # then the block need not be copied
             T[... if everywhere else np.ix_(J, J)] += inverse
         of_levels, info = lapack.dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
-        return (
-            cls(G, mask, ridge, groups, factors if keep else None, of_levels) if not info else None
-        )
+        if info != 0:
+            return None
+        return cls(G, mask, ridge, groups, factors if keep else None, of_levels)
 
     def solve(self, C: Floats) -> Floats:
         """Return the Y of (labels)."""
-        alone, rows = np.zeros_like(C), np.ones(C.shape[1])
-        self._add_blocks(alone, C)
-        level = -lapack.dpotrs(self.of_levels, alone @ rows, lower=0)[0]
-        Y = np.zeros_like(C)
-        self._add_blocks(Y, C + level[:, None])
-        return Y
+        apart = self._solve_blocks(C)
+        level = -lapack.dpotrs(self.of_levels, apart.sum(axis=1), lower=0)[0]
+        return self._solve_blocks(C + level[:, None])
 
-    def _add_blocks(self, Y: Floats, C: Floats) -> None:
-        """Solve with the block of every class."""
+    def _solve_blocks(self, C: Floats) -> Floats:
+        """Return Y with the block of every class solved for itself."""
+        Y = np.zeros_like(C)
         for number, (J, classes) in enumerate(self.groups):
             kept = self.factors
             factor = _factor(self.G, J, self.ridge)[0] if kept is None else kept[number]
             where = np.ix_(J, classes)
             Y[where] = lapack.dpotrs(factor, C[where], lower=1)[0]
+        return Y
 
     def least_norm(self, C: Floats) -> Floats:
         """Return the Y without a ridge that has the least norm, by proximal points."""

@@ -510,10 +510,8 @@ def _solve_face(
     if problem.prior is None and open_labels.by_class_is_faster():
         system = open_labels.least_norm
         if system is not None:
-            moves, weight = (
-                system.least_norm(open_labels.across(unflat(labels, missing))),
-                columns.weight,
-            )
+            moves = system.least_norm(open_labels.across(unflat(labels, missing)))
+            weight = columns.weight
             root = 1.0 if weight is None else np.sqrt(weight[open_labels.rows])[:, None]
             q[open_labels.rows] += moves / root
             return np.asarray(labels.project(q)), np.zeros(0)
