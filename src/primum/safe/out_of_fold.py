@@ -26,7 +26,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows, Targets
-from primum.safe.candidates.sampled import prepared_with
+from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stacked_scores
 
 # The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
@@ -46,8 +46,8 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -
     used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
     if candidate.most_unlabeled is not None:
         used = min(used, candidate.most_unlabeled)
-    if candidate.most_labeled is not None and len(labels) > candidate.most_labeled:
-        sample = labels.part(candidate.most_labeled / len(labels), rows.seed)
+    sample = labeled_sample(candidate, rows, labels)
+    if sample is not None:
         rows, labels = rows.with_labeled(sample), labels.take(sample)
     if rows.n_labeled + used <= FEW_ROWS:
         return 0.0

@@ -313,7 +313,7 @@ def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
 def test_a_sample_chooses_the_kernel_and_all_rows_are_fitted(monkeypatch, name):
     rows, labels, _ = problem(2)
     prepared = CANDIDATES[name].prepare(rows)
-    monkeypatch.setattr(linear, "MOST_COMPARED", 15)
+    monkeypatch.setattr(linear, "MOST_CHOOSING", 15)
     model = prepared.fit(TRAIN, labels)
     own = labels.take(TRAIN)
     compared = own.part(15 / len(TRAIN), 0)

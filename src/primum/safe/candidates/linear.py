@@ -66,7 +66,7 @@ MOST_ITERATIONS = 1000
 # Newton's method is faster than L-BFGS for two classes and up to so many axes.
 MOST_AXES = 80
 # Of more rows, a sample chooses the kernel: every one takes an eigendecomposition.
-MOST_COMPARED = 500
+MOST_CHOOSING = 500
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge:
@@ -114,18 +114,18 @@ def choose_kernel(
 ) -> tuple[int, LinearModel | None]:
     """Return the position of the kernel with the least leave-one-out error, and its model.
 
-    ``grams`` return the kernels among given rows. Of more than ``MOST_COMPARED`` rows, a random
+    ``grams`` return the kernels among given rows. Of more than ``MOST_CHOOSING`` rows, a random
     sample is compared, and the model is None.
     """
     n_rows = len(labels)
-    if n_rows <= MOST_COMPARED:
+    if n_rows <= MOST_CHOOSING:
         compared = np.arange(n_rows)
     else:
-        compared = labels.part(MOST_COMPARED / n_rows, seed)
+        compared = labels.part(MOST_CHOOSING / n_rows, seed)
     own = labels.take(compared)
     fits = [fit_kernel_ridge(gram(compared), own) for gram in grams]
     best = int(np.argmax([score for _, score in fits]))
-    return best, fits[best][0] if n_rows <= MOST_COMPARED else None
+    return best, fits[best][0] if n_rows <= MOST_CHOOSING else None
 
 
 def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:

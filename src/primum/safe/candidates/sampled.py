@@ -50,12 +50,19 @@ class PreparedSample(Prepared):
         return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
-def prepared_with(rows: SharedRows, candidate: Candidate, labels: Targets) -> Prepared:
-    """Return a candidate prepared for rows, or for a sample of the labelled ones."""
+def labeled_sample(candidate: Candidate, rows: SharedRows, labels: Targets) -> Index | None:
+    """Return the positions of the labelled rows that a candidate learns from; None: all."""
     most = candidate.most_labeled
     if most is None or len(labels) <= most:
+        return None
+    return labels.part(most / len(labels), rows.seed)
+
+
+def prepared_with(rows: SharedRows, candidate: Candidate, labels: Targets) -> Prepared:
+    """Return a candidate prepared for rows, or for a sample of the labelled ones."""
+    sample = labeled_sample(candidate, rows, labels)
+    if sample is None:
         return prepared_for(rows, candidate)
-    sample = labels.part(most / len(labels), rows.seed)
     prepared = prepared_for(rows.with_labeled(sample), candidate)
     note = labeled_note(candidate.name, len(labels), len(sample))
     return PreparedSample(rows, sample, prepared, " ".join(filter(None, [note, prepared.note])))
