@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import primum
 from primum.cli.main import primum as command
+from primum.comparison.target import default_baselines
 from primum.models import columns_of, load_model
 from primum.tables.preparation import ScaledTogether
 from primum.tables.problem import table_problem
@@ -72,9 +73,14 @@ def test_the_columns_of_a_table_are_found_in_the_pipeline(tmp_path, fitted):
     assert columns_of(make_pipeline(StandardScaler(), primum.ICLSClassifier())) is None
 
 
-def test_classifiers_of_scikit_learn_are_stored_too(tmp_path):
+@pytest.mark.parametrize(
+    "classifier",
+    [LogisticRegression(), *(baseline for _, baseline in default_baselines(2))],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_classifiers_of_scikit_learn_are_stored_too(tmp_path, classifier):
     X, y = np.arange(20.0)[:, None], np.arange(20) > 9
-    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    model = make_pipeline(StandardScaler(), classifier).fit(X, y)
     primum.save(model, tmp_path / "m.skops")
     np.testing.assert_array_equal(primum.load(tmp_path / "m.skops").predict(X), model.predict(X))
 

@@ -34,6 +34,7 @@ from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.drift import options_in_words
 from primum.judging.losses import (
     RMSE,
+    LogScorer,
     Loss,
     Measure,
     Predictions,
@@ -105,7 +106,7 @@ Predicted = tuple[list[Any], list[list[float]] | None]
 def default_baselines(inner: int) -> list[tuple[str, Any]]:
     """Return ridge and logistic regression, tuned in ``inner`` folds."""
     logistic = logistic_regression_cv(
-        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring="neg_log_loss"
+        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring=LogScorer()
     )
     return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
 
