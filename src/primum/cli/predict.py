@@ -1,7 +1,8 @@
 """``primum predict``: apply a model to a table and write a table of predictions.
 
-Blocks of predictions and scores are those of a table as people wrote it, or of rows of numbers.
-Scores are least-squares scores, decision values or probabilities.
+The table is as people wrote it or, for a model of ``primum fit --no-prepare``, consists of finite
+numbers, which are read and predicted block by block. Scores are least-squares scores, decision
+values or probabilities.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -63,7 +63,7 @@ SELDOM = 0.5
 MOST_RESIDUALS = 20
 # Points of the picture: more hide each other.
 MOST_POINTS = 1000
-# Changed rows that are listed, of which a report shows the first; the counts are of all rows.
+# Changed rows that are listed, and that a report shows; the counts are of all rows.
 MAX_LISTED, MAX_ROWS = 1000, 50
 # Few rows, at most this share, with more than half of the squared error, are worth a look.
 FEW_ROWS, MOST_OF_THE_ERROR = 0.05, 0.5

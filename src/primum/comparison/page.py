@@ -537,8 +537,10 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
 
 
 def _changed(result: "Comparison") -> list[Block]:
-    """Return for which unlabelled rows a method and the baseline predict something else."""
-    blocks, one_by_one, target = list[Block](), list[Block](), result.plan.table.target
+    """Return where, and how far, methods change the predictions of the baseline."""
+    blocks: list[Block] = []
+    one_by_one: list[Block] = []
+    target = result.plan.table.target
     try:
         if result.changed is not None:
             blocks, one_by_one = result.changed.blocks

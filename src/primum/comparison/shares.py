@@ -218,10 +218,8 @@ def _scored(plan: ComparisonPlan, entry: Entry, fold: Fold, number: int, X: obje
     if table.chosen is not None:
         train = train[~table.chosen[train]]
     entry = replace(entry, estimator=seeded(entry.estimator, plan.seed, entry.name, number))
-    X_train, groups, weight = (
-        take_rows(table.X, train),
-        table.groups_of(train),
-        table.weight_of(train),
+    groups, weight = table.groups_of(train), table.weight_of(train)
+    fitted = fit_entry(
+        entry, take_rows(table.X, train), table.target.y[train], groups, weight=weight
     )
-    fitted = fit_entry(entry, X_train, table.target.y[train], groups, weight=weight)
     return class_scores(fitted, X, len(table.labels.classes), entry.name)

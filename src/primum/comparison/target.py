@@ -211,7 +211,7 @@ class ClassTarget(KnownTarget):
     stack : str
         Name of the estimator that is called the safe stack.
     limits : (float, float) or None
-        Between which numbers are certain to be; None if that is not known.
+        The range that is certain to contain all numbers; None if it is not known.
     changed_in_words : (str, str)
         What ``changed`` is, in the caption and in the header of a table.
     """
@@ -298,7 +298,7 @@ class ClassTarget(KnownTarget):
         return replace(loss, objective=Objective(ACCURACY, positive=code))
 
     def relative_to(self, baseline_loss: float) -> float | None:
-        """Return of which loss the practical equivalence is a share; None: of none."""
+        """Return the loss that the practical equivalence is a share of; None if it is absolute."""
         return None
 
     def limit_in_words(self, equivalence: float, baseline_loss: float, measure: Measure) -> str:
@@ -453,7 +453,7 @@ class ClassTarget(KnownTarget):
     def changes(
         self, method: str, own: AnyArray, baseline: AnyArray, rows: Index, ids: AnyArray | None
     ) -> Changes | NumberChanges:
-        """Return for which rows a method and the baseline predict something else."""
+        """Return the rows for which a method and the baseline predict different things."""
         return changes_of(method, own, baseline, rows, self.class_names, ids)
 
     def show_changed(self, changed: float) -> str:

@@ -53,7 +53,7 @@ from primum.judging.difference import holm
 from primum.judging.shares import ASSUMPTIONS, COVARIATE, LABEL, EstimatedShares
 from primum.reading.data import effective_size, stack_rows
 
-# Rows of each kind in the test of drift: more add little but time, with fewer it finds nothing.
+# Rows of each kind in the test of drift: more mostly take time, and with fewer it finds nothing.
 MAX_ROWS, MIN_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
 SIGNIFICANCE = 0.01

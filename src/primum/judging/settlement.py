@@ -195,12 +195,12 @@ def compared(low: int, high: int, than: str) -> str:
     return f"between {-low:,} fewer and {high:,} more errors than {than}"
 
 
-def certain(state: SettledPair) -> str:
+def certain(found: SettledPair) -> str:
     """Return what is certain without any label, in a sentence.
 
     Parameters
     ----------
-    state : SettledPair
+    found : SettledPair
         The two models and their rows.
 
     Returns
@@ -209,8 +209,8 @@ def certain(state: SettledPair) -> str:
         Such as "On your 5,293 unlabelled rows the safe stack and the baseline differ in 150
         predictions, so the choice between them affects only these."
     """
-    both, n_different = f"{state.challenger} and {state.baseline}", state.pair.n_different
-    where = f"On your {counted(state.pair.n_rows, 'unlabelled row')} {both}"
+    both, n_different = f"{found.challenger} and {found.baseline}", found.pair.n_different
+    where = f"On your {counted(found.pair.n_rows, 'unlabelled row')} {both}"
     if n_different == 0:
         return f"{where} predict the same classes, so the choice between them changes nothing."
     these = "this one" if n_different == 1 else "these"
@@ -237,51 +237,51 @@ def about(low: int, high: int, most: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _sentences(state: SettledPair, needed: str) -> str:
+def _sentences(found: SettledPair, needed: str) -> str:
     """Return what is known, with a sentence on the labels that it needs."""
-    if not state.pair.needs_labels:
-        return _without_labels(state)
-    if not state.bounds.n_read:
-        return f"{certain(state)} {needed}".strip()
-    parts = (_contradicted(state), _between(state), needed, _decidable(state))
+    if not found.pair.needs_labels:
+        return _without_labels(found)
+    if not found.bounds.n_read:
+        return f"{certain(found)} {needed}".strip()
+    parts = (_contradicted(found), _between(found), needed, _decidable(found))
     return " ".join(filter(None, parts))
 
 
-def _without_labels(state: SettledPair) -> str:
+def _without_labels(found: SettledPair) -> str:
     """Return the answer that needs no label: the models differ on too few rows."""
-    pair = state.pair
+    pair = found.pair
     if pair.n_different == 0:
-        return f"{certain(state)} No label was needed."
+        return f"{certain(found)} No label was needed."
     share = words.percent_of_level(pair.margin)
-    but_certain = "" if state.low == -state.high else f" ({_change(state)})"
+    but_certain = "" if found.low == -found.high else f" ({_change(found)})"
     few = f"This is at most {share} of the rows, which makes no practical difference{but_certain}."
-    return f"{certain(state)} {few} No label was needed."
+    return f"{certain(found)} {few} No label was needed."
 
 
-def _change(state: SettledPair) -> str:
+def _change(found: SettledPair) -> str:
     """Return the bounds as part of a sentence, by the name of the challenger."""
-    return f"{state.challenger} makes {compared(state.low, state.high, state.baseline)}"
+    return f"{found.challenger} makes {compared(found.low, found.high, found.baseline)}"
 
 
-def _between(state: SettledPair) -> str:
+def _between(found: SettledPair) -> str:
     """Return the bounds and what they mean, in a sentence."""
-    bounds, pair = state.bounds, state.pair
-    lead = "Still open: on" if state.answer == error_bounds.OPEN else "On"
+    bounds, pair = found.bounds, found.pair
+    lead = "Still open: on" if found.answer == error_bounds.OPEN else "On"
     differ = f"they differ on {counted(pair.n_different, 'row')}"
-    sure = f"{words.percent_of_level(state.level)} sure; {differ}"
+    sure = f"{words.percent_of_level(found.level)} sure; {differ}"
     if bounds.complete:
         sure = f"{differ}, and all are labelled"
     elif bounds.contradicted:
         sure = f"certain; {differ}"
     rows = counted(pair.n_rows, "row")
-    return f"{lead} your {rows} {_change(state)} ({sure}){MEANING[state.answer]}."
+    return f"{lead} your {rows} {_change(found)} ({sure}){MEANING[found.answer]}."
 
 
-def _contradicted(state: SettledPair) -> str:
+def _contradicted(found: SettledPair) -> str:
     """Return a warning if the labels leave no state possible."""
-    if not state.bounds.contradicted:
+    if not found.bounds.contradicted:
         return ""
-    chance = words.percent_of_level(1 - state.level)
+    chance = words.percent_of_level(1 - found.level)
     return (
         "These labels contradict a random order of the rows, which happens by chance in at most "
         f"{chance} of cases: check that no label is on the wrong row. Only what is certain is "
@@ -289,59 +289,59 @@ def _contradicted(state: SettledPair) -> str:
     )
 
 
-def _were_needed(state: SettledPair) -> str:
+def _were_needed(found: SettledPair) -> str:
     """Return how many labels an answer has needed."""
-    bounds, enough = state.bounds, state.bounds.labels_needed
-    labels = counted(state.n_labels, "label")
+    bounds, enough = found.bounds, found.bounds.labels_needed
+    labels = counted(found.n_labels, "label")
     if enough == bounds.n_read or enough is None:
-        return f"{labels} {'was' if state.n_labels == 1 else 'were'} needed."
+        return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
     so_far = f"{labels} so far"
-    if state.n_all_labels > state.n_labels:
+    if found.n_all_labels > found.n_labels:
         so_far = (
-            f"{state.n_labels:,} of the {state.n_all_labels:,} labels so far are on rows where "
+            f"{found.n_labels:,} of the {found.n_all_labels:,} labels so far are on rows where "
             "these two differ"
         )
     return f"It was settled after {counted(enough, 'row')} ({so_far})."
 
 
-def _will_be_needed(state: SettledPair) -> str:
+def _will_be_needed(found: SettledPair) -> str:
     """Return how many more labels will be needed, as a range."""
-    if state.expected_more[1] == 0:
+    if found.expected_more[1] == 0:
         return "No row is left that could settle it."
-    most = state.pair.n_different - state.n_labels
-    amount = about(*state.expected_more, most)
+    most = found.pair.n_different - found.n_labels
+    amount = about(*found.expected_more, most)
     more = f"{amount} more {'label' if amount == '1' else 'labels'}"
-    if state.answer in (error_bounds.NOT_WORSE, error_bounds.NOT_BETTER):
-        what = "better" if state.answer == error_bounds.NOT_WORSE else "worse"
+    if found.answer in (error_bounds.NOT_WORSE, error_bounds.NOT_BETTER):
+        what = "better" if found.answer == error_bounds.NOT_WORSE else "worse"
         return f"About {more} should settle whether it is {what}."
-    rows = f"{amount} of these {state.pair.n_different:,} rows"
+    rows = f"{amount} of these {found.pair.n_different:,} rows"
     first = f"About {more} should settle it"
-    if not state.bounds.n_read:
+    if not found.bounds.n_read:
         first = f"Labelling about {rows} should settle which of the two is better"
-    not_worse = about(*state.expected_to_not_worse, most)
+    not_worse = about(*found.expected_to_not_worse, most)
     if not_worse == amount:
         return f"{first}."
-    return f"{first}; about {not_worse} should show whether {state.challenger} is not worse."
+    return f"{first}; about {not_worse} should show whether {found.challenger} is not worse."
 
 
-def _decidable(state: SettledPair) -> str:
+def _decidable(found: SettledPair) -> str:
     """Return the bounds for the rows that can be decided, named as such."""
-    alone, count = state.bounds.decidable, state.bounds.n_undecided
+    alone, count = found.bounds.decidable, found.bounds.n_undecided
     if alone is None:
         return ""
-    if not state.n_labels:
-        return f"No row could be decided{'' if count == state.pair.n_different else ' so far'}."
+    if not found.n_labels:
+        return f"No row could be decided{'' if count == found.pair.n_different else ' so far'}."
     return (
         f"{counted(count, 'row')} could not be decided; on the decidable rows alone, "
-        f"{state.challenger} makes {compared(alone.low, alone.high, state.baseline)} "
-        f"({words.percent_of_level(state.level)} sure)."
+        f"{found.challenger} makes {compared(alone.low, alone.high, found.baseline)} "
+        f"({words.percent_of_level(found.level)} sure)."
     )
 
 
-def _deploy(state: SettledPair) -> str:
+def _deploy(found: SettledPair) -> str:
     """Return which of the two to use, and why, in a sentence."""
-    own, other = state.challenger, state.baseline
-    made, others = state.errors_so_far
+    own, other = found.challenger, found.baseline
+    made, others = found.errors_so_far
     errors = f"has made {counted(made, 'error')} where {other} has made {others:,}"
     return {
         words.HELP: f"Use {own} on these rows.",
@@ -349,12 +349,12 @@ def _deploy(state: SettledPair) -> str:
         words.NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
         error_bounds.NOT_WORSE: (
             f"Use {own} on these rows: it is not worse, and so far it {errors}."
-            if state.uses_challenger
+            if found.uses_challenger
             else f"Use {other} for now: so far {own} {errors}."
         ),
         error_bounds.NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
         error_bounds.OPEN: f"Use {other} for now, the cautious choice.",
-    }[state.answer]
+    }[found.answer]
 
 
 @dataclass(frozen=True)

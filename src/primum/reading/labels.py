@@ -29,7 +29,7 @@ MAX_CODES = 20
 
 
 def is_numeric_target(values: AnyArray, counts: AnyArray) -> bool:
-    """Return whether different numbers, in order, that occur so often are no classes.
+    """Return whether numbers, given as sorted values and their counts, are a numeric target.
 
     They are a numeric target if there are more than two of them and some have a fraction, or, if
     all are whole, if all of these hold:

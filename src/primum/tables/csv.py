@@ -36,7 +36,7 @@ from primum.tables.files import (
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
-SNIFFED_LINES = 100  # which show the separator
+SNIFFED_LINES = 100  # from which the separator is detected
 CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
 ROWS_AT_A_TIME = 1024  # where rows are read one by one
 FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds

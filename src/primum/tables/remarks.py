@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 
 # What has a smaller probability than 2**-20 by chance is no accident.
 LEAST_BITS = 20
-# Of the errors of guessing, or of the variance, a column alone avoids nearly all, and the others by
-# far not all.
+# The share of the errors of guessing that a column alone avoids, or of the variance that it
+# explains, at least, and what all others together do at most.
 NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
-# Labelled rows, folds and trees of the forest that judges the other columns: more add but time.
+# Labelled rows, folds and trees of the forest that judges the other columns: more only take time.
 MAX_ROWS, N_FOLDS, N_TREES = 2000, 3, 25
 # Fewer numbers may have the order of the target by chance.
 LEAST_ROWS = 20

@@ -35,7 +35,7 @@ from primum.tables.cells import names_of, object_array
 
 # Terms of either kind: the most frequent ones, and the rows that they are taken from.
 MOST_TERMS, MOST_SAMPLED, LEAST_ROWS = 2**14, 20_000, 2
-# Characters in a group: two and three, the least and the most.
+# The smallest and the largest number of characters in a group.
 GROUP_SIZES = (2, 3)
 # Rows whose terms are counted at a time.
 ROWS_PER_BLOCK = 10_000
