@@ -101,8 +101,8 @@ def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
 
 def two_classes_as_several(repeats, d, L, U=200_000):
     """Print the cost of two classes as points of a simplex, and return whether it is small."""
-    from primum.labellings import LabeledRows, Simplex, implicit_problem, least_squares_family
-    from primum.rows import ArrayRows
+    from primum.labellings import Simplex, implicit_problem, least_squares_family
+    from primum.rows import ArrayRows, LabeledRows
     from primum.solvers import solve_implicit
 
     X, y = gaussian_classes(1, L, d, 2, 0.2)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from primum.equations.coordinates import coordinates_of
-from primum.labellings.family import LabeledLoss, LabeledRows
-from primum.rows import ArrayRows
+from primum.labellings.family import LabeledLoss
+from primum.rows import ArrayRows, LabeledRows
 
 
 @pytest.mark.parametrize("n_labeled", [3, 8, 9, 30])

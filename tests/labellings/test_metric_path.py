@@ -5,10 +5,10 @@ import pytest
 
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem, implicit_problems
 from primum.reading.labels import targets_of
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, LabeledRows
 
 METRICS = (0.0, 0.3, 1.0, "labeled", "all", "euclidean")
 

@@ -12,8 +12,8 @@ from primum import (
     USMClassifier,
 )
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import LabeledRows, implicit_problem, least_squares_family
-from primum.rows import ArrayRows
+from primum.labellings import implicit_problem, least_squares_family
+from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve
 from reference import arrays, reference_problems
 

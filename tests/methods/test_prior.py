@@ -12,8 +12,8 @@ from scipy.stats import betabinom
 
 from generate import several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import LabeledRows
 from primum.reading.shares import shares_of
+from primum.rows import LabeledRows
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()

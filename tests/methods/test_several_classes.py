@@ -17,10 +17,10 @@ from sklearn.metrics import accuracy_score
 from generate import several_classes, two_classes
 from primum import EMLeastSquaresClassifier, ICLSClassifier, LeastSquaresClassifier, USMClassifier
 from primum.equations import normal
-from primum.labellings import LabeledRows, ScoreComparison, least_squares_family, read_rows
+from primum.labellings import ScoreComparison, least_squares_family, read_rows
 from primum.labellings.sets import Simplex, nearest_shares
 from primum.methods.least_squares.em import SoftLabelProblem
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, LabeledRows
 
 FAMILY = [
     LeastSquaresClassifier(),

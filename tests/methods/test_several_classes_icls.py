@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from generate import several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import LabeledRows, Simplex, family, implicit_problem, least_squares_family
-from primum.rows import ArrayRows
+from primum.labellings import Simplex, family, implicit_problem, least_squares_family
+from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve_implicit
 
 SEEDS = st.integers(0, 2**32 - 1)

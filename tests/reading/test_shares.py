@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.labellings import LabeledRows
 from primum.reading.shares import SHARE_ROUNDING, class_shares, shares_of
+from primum.rows import LabeledRows
 
 CLASSES = np.array(["a", "b"])
 ROWS = LabeledRows(np.zeros((2, 1)), np.array([0.0, 1.0]), None)

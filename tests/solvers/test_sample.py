@@ -5,10 +5,10 @@ import pytest
 
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.streamed import StreamedColumns
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.sample import sample_columns
 
 KINDS = ["plain", "weighted", "with a ridge", "no intercept"]

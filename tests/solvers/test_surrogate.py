@@ -7,12 +7,12 @@ import pytest
 
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.family import LabeledRows, least_squares_family
+from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.problem import FormedColumns, centred
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.labellings.streamed import Close
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import AllRows
 from primum.solvers.sample import sample_columns
 from primum.solvers.surrogate import MANY_COPIES, ModelRows, model_at

@@ -2,7 +2,6 @@
 
 from primum.labellings.certificate import Certificate, FitSummary, certify, is_proven
 from primum.labellings.family import (
-    LabeledRows,
     LeastSquaresFamily,
     determined_twin,
     labeled_loss,

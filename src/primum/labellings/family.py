@@ -12,7 +12,6 @@ where W is the L of a QL factorisation of the labelled rows and ``goal`` is ``Q'
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -33,7 +32,7 @@ from primum.labellings.labelling import Labelling
 from primum.labellings.problem import Columns, FormedColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import KnownSums, StreamedColumns
-from primum.rows import ArrayRows, Rows
+from primum.rows import LabeledRows, Rows
 
 # Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
 # faster than many over M. ...
@@ -46,34 +45,6 @@ FORM_FEW_ROWS, FEW_ROWS = 16, 64
 DETERMINED = 1e-8
 # Block size of LAPACK's QR factorisation, which determines the size of its workspace.
 BLOCK = 32
-
-
-@dataclass(frozen=True)
-class LabeledRows:
-    """Rows, dense or CSR, with a known label and a weight (None: 1).
-
-    The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
-    numbers for a regression.
-    """
-
-    X: Any
-    y: Floats
-    weight: Floats | None = None
-
-    @property
-    def rows(self) -> ArrayRows:
-        """The features as rows."""
-        return ArrayRows(self.X, weight=self.weight)
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(len(self.y) if self.weight is None else self.weight.sum())
-
-    @property
-    def root(self) -> Floats:
-        """The square root of every row's weight."""
-        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
 
 
 @dataclass(frozen=True)

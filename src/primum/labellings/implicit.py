@@ -62,7 +62,7 @@ from primum.equations import Linear, by_row
 from primum.equations.coordinates import CORRECT_BELOW, Coordinates, coordinates_of
 from primum.equations.design import View, product
 from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
-from primum.labellings.family import DETERMINED, LabeledLoss, LabeledRows, LeastSquaresFamily
+from primum.labellings.family import DETERMINED, LabeledLoss, LeastSquaresFamily
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import Shares
@@ -70,7 +70,7 @@ from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import Columns, LabelProblem, centred, without_mean
 from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import KnownSums
-from primum.rows import ArrayRows, to_numpy
+from primum.rows import ArrayRows, LabeledRows, to_numpy
 
 # "auto" is one of the others: ``chosen_metric`` says which one.
 METRICS = ("auto", "labeled", "all", "euclidean")

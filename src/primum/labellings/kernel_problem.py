@@ -28,13 +28,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
-from primum.labellings.family import LabeledRows, LeastSquaresFamily
+from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem, share_of_all, without_level
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, LabeledRows
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Index
 from primum.equations import kernel_ridge
-from primum.labellings import LabeledRows
 from primum.methods import base
 from primum.reading.data import (
     FitArguments,
@@ -38,7 +37,7 @@ from primum.reading.data import (
     stack_rows,
 )
 from primum.reading.labels import KnownLabels
-from primum.rows import joined_weights
+from primum.rows import LabeledRows, joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.

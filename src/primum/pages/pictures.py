@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._lazy import needed
 from primum._typing import Floats
-from primum.labellings import LabeledRows
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 from primum.methods.icls.constraint_set import constraint_set
 from primum.reading.data import read_training_data
+from primum.rows import LabeledRows
 
 TWIN = "supervised"
 

@@ -25,7 +25,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
-from primum.labellings import LabeledRows, LabelSet
+from primum.labellings import LabelSet
 from primum.reading.labels import (
     KnownLabels,
     check_labels,
@@ -36,7 +36,16 @@ from primum.reading.labels import (
     sets_of_masks,
 )
 from primum.reading.targets import KnownTargets, read_targets
-from primum.rows import ArrayRows, Rows, chain, first_non_finite, is_outside, open_rows, to_numpy
+from primum.rows import (
+    ArrayRows,
+    LabeledRows,
+    Rows,
+    chain,
+    first_non_finite,
+    is_outside,
+    open_rows,
+    to_numpy,
+)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.labellings import LabeledRows
 from primum.reading.labels import (
     MAX_CODES,
     KnownLabels,
@@ -44,6 +43,7 @@ from primum.reading.labels import (
 )
 from primum.reading.shares import shares_of
 from primum.reading.targets import UNKNOWN, KnownTargets, read_targets
+from primum.rows import LabeledRows
 
 # What is known about the labels of rows: classes or numbers.
 Known = KnownLabels | KnownTargets

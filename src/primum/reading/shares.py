@@ -18,11 +18,11 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
 from primum._typing import AnyArray, Floats, Mask
-from primum.labellings import LabeledRows, LabelInterval, LabelSet, Shares, Simplex
+from primum.labellings import LabelInterval, LabelSet, Shares, Simplex
 from primum.labellings.sets import PerRow
 from primum.reading.data import effective_size
 from primum.reading.targets import as_real
-from primum.rows import Rows
+from primum.rows import LabeledRows, Rows
 
 # Shares, which people round, may miss a sum of 1 or a bound by this much.
 SHARE_ROUNDING = 1e-6

@@ -1,7 +1,7 @@
-"""Rows of an array in memory: dense, sparse (CSR), memory-mapped, or on a device."""
+"""Rows of an array in memory, with or without labels: dense, CSR, memory-mapped, or on a device."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,6 +82,34 @@ class ArrayRows(Rows):
         if sparse.issparse(block.X):
             return block
         return replace(block, X=to_numpy(block.X).astype(float, copy=False))
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows, dense or CSR, with a known label and a weight (None: 1).
+
+    The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
+    numbers for a regression.
+    """
+
+    X: Any
+    y: Floats
+    weight: Floats | None = None
+
+    @property
+    def rows(self) -> ArrayRows:
+        """The features as rows."""
+        return ArrayRows(self.X, weight=self.weight)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @property
+    def root(self) -> Floats:
+        """The square root of every row's weight."""
+        return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
 
 
 class _DenseReader:

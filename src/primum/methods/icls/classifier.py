@@ -34,7 +34,7 @@ from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import TrainingData, read_unlabeled_rows
 from primum.reading.shares import prior_on
-from primum.rows import Block, to_numpy
+from primum.rows import Block, LabeledRows, to_numpy
 from primum.solvers import ONE_NUMBER, SOLVERS, chosen_solver, solve_implicit
 
 
@@ -275,7 +275,7 @@ class ImplicitlyConstrained:
         )
 
 
-def _mean_loss(labeled: labellings.LabeledRows, coef: Floats, intercept: Floats | float) -> float:
+def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) -> float:
     squares = labellings.per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
     weight = labeled.weight
     return float(squares.mean() if weight is None else weight @ squares / weight.sum())

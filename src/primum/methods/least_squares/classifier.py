@@ -21,7 +21,7 @@ from primum._sklearn import ARRAY_API, check_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
 from primum.equations import Linear, NormalEquations, equations_of
-from primum.labellings import LabeledRows, LeastSquaresFamily
+from primum.labellings import LeastSquaresFamily
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
@@ -32,7 +32,7 @@ from primum.reading.data import (
     split_rows,
 )
 from primum.reading.labels import refuse_masked
-from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
+from primum.rows import ArrayRows, Block, LabeledRows, Rows, refuse_non_finite, to_numpy
 
 
 class LinearEstimator(BaseEstimator):

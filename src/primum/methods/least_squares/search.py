@@ -25,13 +25,13 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, gather_moments
-from primum.labellings import METRICS, ImplicitProblem, LabeledRows, LeastSquaresFamily, Shares
+from primum.labellings import METRICS, ImplicitProblem, LeastSquaresFamily, Shares
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import KnownTargets, TargetScale
-from primum.rows import ArrayRows, chain
+from primum.rows import ArrayRows, LabeledRows, chain
 from primum.solvers import solve_implicit
 
 
