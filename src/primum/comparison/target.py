@@ -34,7 +34,6 @@ from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.drift import options_in_words
 from primum.judging.losses import (
     RMSE,
-    LogScorer,
     Loss,
     Measure,
     Predictions,
@@ -55,7 +54,7 @@ from primum.methods import (
     TSVMClassifier,
 )
 from primum.pages.page import Cell, Table
-from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
+from primum.reading.classifiers import Entry, LogScorer, NamedClassifier, class_scores, last_step
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
 from primum.reading.labels import MAX_CODES, KnownLabels
 from primum.reading.targets import KnownTargets

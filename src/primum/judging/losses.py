@@ -186,31 +186,6 @@ def _log_loss(own: Predictions, weight: Floats | None = None) -> Floats:
     return -np.log(np.maximum(scores, LEAST_PROBABILITY))
 
 
-@dataclass(frozen=True)
-class LogScorer:
-    """Minus the log loss of a classifier with probabilities, a scorer that costs one prediction.
-
-    It equals "neg_log_loss" of scikit-learn for a classifier that knows all classes, but does not
-    check y again at every call, which takes longer than a fit to few rows.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.metrics import get_scorer
-    >>> from primum.judging.losses import LogScorer
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
-    >>> clf = LogisticRegression().fit(X, y)
-    >>> bool(abs(LogScorer()(clf, X, y) - get_scorer("neg_log_loss")(clf, X, y)) < 1e-12)
-    True
-    """
-
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean logarithm of the probability of the true class."""
-        scores, truth = estimator.predict_proba(X), np.searchsorted(estimator.classes_, y)
-        own = np.maximum(scores[np.arange(len(truth)), truth], np.finfo(float).eps)
-        return float(np.average(np.log(own), weights=sample_weight))
-
-
 # How a loss that is a mean over rows is shown, and its value in every row.
 ROW_LOSSES: dict[str, tuple[Measure, Callable[..., Floats]]] = {
     "accuracy": (ERROR, _wrong),

@@ -14,14 +14,13 @@ from sklearn.utils import Bunch
 import primum
 from primum.equations import Frame, GivenLabels
 from primum.judging.difference import Difference, Disagreement, Probabilities
-from primum.judging.losses import LogScorer
 from primum.judging.objectives import Calibration, DecisionRule, Objective
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
 from primum.models import classifier_of
-from primum.reading.classifiers import NamedClassifier
+from primum.reading.classifiers import LogScorer, NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
 from primum.safe.candidates import base, entrants, graphs, packages, trees, wide
@@ -53,7 +52,7 @@ LABELS = (
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict),
-    *(Probabilities, Difference, LogScorer),
+    *(LogScorer, Probabilities, Difference),
     *(Disagreement, DecisionRule, Calibration, Objective),
     *(base.Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),
     *(trees.ForestModel, trees.BoostedModel, wide.ReducedModel, packages.PackagedModel),
