@@ -182,8 +182,8 @@ def numbers_of(values: "pd.Series", reading: str = ".", missing: Sequence[str] =
         numbers = values.dt.total_seconds().to_numpy(dtype=float) / SECONDS_PER_DAY
     elif pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
-        markers = [float(text) for text in missing if NUMBER.fullmatch(text)]
-        numbers = np.where(np.isin(numbers, markers), np.nan, numbers)
+        if markers := [float(text) for text in missing if NUMBER.fullmatch(text)]:
+            numbers = np.where(np.isin(numbers, markers), np.nan, numbers)
     else:
         numbers = _each(objects_of(values, missing), lambda cell: number_of(cell, reading))
     return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
