@@ -288,6 +288,25 @@ def test_only_some_of_many_labels_are_checked(monkeypatch):
     assert found == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("name", ["spreading", "kernel", "kernel (labelled)"])
+def test_a_training_set_may_have_no_row_of_a_sample(monkeypatch, name):
+    """Of many labels, folds of the user may train on few, none of which is sampled or checked."""
+    rows, labels, _ = problem(2)
+    candidate = CANDIDATES[name]
+    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
+    monkeypatch.setattr(graphs, "MOST_CHECKED", 10)
+    if name != "spreading":
+        monkeypatch.setattr(candidate, "most_labeled", 20)
+    prepared = sampled.prepared_with(rows, candidate, labels)
+    used = prepared.checked if name == "spreading" else prepared.sample
+    train, test = np.setdiff1d(np.arange(L), used)[:4], used[:5]
+    scores = prepared.held_out(train, test, labels)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-6)
+    if name != "spreading":
+        np.testing.assert_allclose(scores, [labels.take(train).shares] * 5, atol=1e-12)
+    np.testing.assert_allclose(prepared.fit(train, labels).predict(rows.labeled).sum(axis=1), 1.0)
+
+
 @pytest.mark.parametrize("name", ["kernel", "kernel (labelled)"])
 def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
     """The model is the one that a fit to the sample gives, and scores all held-out rows."""

@@ -293,6 +293,8 @@ class PreparedManyLabels(PreparedOnGraph):
     def _left_out_loss(self, mass: Floats, diagonal: Floats, train: Index, labels: Labels) -> float:
         """Return the loss of the checked training rows without their own labels."""
         trained = np.isin(self.checked, train)
+        if not trained.any():  # a small training set: nothing tells one option from another
+            return 0.0
         rows = self.checked[trained]
         own = labels.take(rows)
         rest = np.maximum(mass[rows] - diagonal[trained, None] * own.weighted, 0.0)

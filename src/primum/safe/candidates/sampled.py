@@ -2,7 +2,8 @@
 
 Kernel ridge regression takes the third power of their number. The sample is drawn once, with the
 share of every class. In a fold, the candidate is fitted to those of its rows that the fold trains
-on, and scores all rows that the fold holds out.
+on, and scores all rows that the fold holds out. If the fold trains on none of them, the scores are
+the mean of its targets.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from primum.safe.candidates.base import (
     Prepared,
     SharedRows,
     Targets,
+    constant_model,
     labeled_note,
 )
 from primum.safe.candidates.wide import prepared_for
@@ -44,6 +46,8 @@ class PreparedSample(Prepared):
 
     def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
         own = np.flatnonzero(np.isin(self.sample, train))
+        if len(own) == 0:  # a small training set
+            return constant_model(labels.take(train), self.rows.labeled.shape[1])
         return self.prepared.fit(own, labels.take(self.sample))
 
     def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
