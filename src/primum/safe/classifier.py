@@ -342,7 +342,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             Unlabelled rows to be asked about. Leave out the labelled rows of ``fit``: they are not
             recognised, and on them models make fewer errors than on others. A Parquet file or
             folder, or a Dask array or DataFrame, is read once, block by block. None: those of
-            ``fit``, or of the last call; a model that was loaded from a file has none.
+            ``fit``, or of the last call; a model that was loaded from a file has none. More
+            than 20,000 in memory are read from the arrays that were passed to ``fit``: do not
+            change these in place before the first call.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
             the range in ``settlement_.request``.
