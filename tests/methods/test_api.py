@@ -32,6 +32,7 @@ PARAMETERS = {
         "solver",
         "tol",
         "max_iter",
+        "max_search_rows",
         "max_switches",
         "n_init",
         "n_separators",

@@ -313,6 +313,51 @@ def test_rows_in_files(tmp_path):
     assert tuned.feature_names_in_.tolist() == list("abcd")
 
 
+def wide_rows(n_rows=90, n_columns=70, n_labeled=30):
+    rng = np.random.default_rng(0)
+    truth = np.arange(n_rows) % 2
+    X = sparse.csr_array(rng.poisson(0.2, (n_rows, n_columns)) + truth[:, None] * np.eye(1, 70))
+    return X, np.where(np.arange(n_rows) < n_labeled, truth, -1)
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["in X", "in X_unlabeled"])
+def test_wide_rows_are_searched_with_a_sample_and_fitted_as_a_whole(monkeypatch, outside):
+    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    X, y = wide_rows()
+    grid = {"alphas": [0.01, 0.1, 1.0], "metrics": [0.0, 0.5], "cv": 3}
+    split = (X[:50], y[:50], X[50:]) if outside else (X, y)
+    clf = ICLSClassifierCV(**grid, max_search_rows=20).fit(*split)
+    sample = 30 + np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
+    rows = np.concatenate([np.arange(30), sample])
+    small = ICLSClassifierCV(**grid).fit(X[rows], y[rows])  # at most WIDE rows
+    np.testing.assert_allclose(
+        clf.cv_results_["mean_test_score"], small.cv_results_["mean_test_score"], rtol=1e-9
+    )
+    assert clf.soft_labels_.shape == (60,)
+    plain = ICLSClassifier(**clf.best_params_).fit(X, y)
+    np.testing.assert_allclose(clf.coef_, plain.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("most", [None, 60])
+def test_wide_rows_are_searched_as_a_whole_if_asked(monkeypatch, most):
+    X, y = wide_rows()
+    grid = {"alphas": [0.01, 1.0], "metrics": [0.0], "cv": 3}
+    whole = ICLSClassifierCV(**grid).fit(X, y)
+    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    clf = ICLSClassifierCV(**grid, max_search_rows=most).fit(X, y)
+    assert np.array_equal(clf.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
+
+
+def test_partial_labels_of_the_sample_are_its_own(monkeypatch):
+    X, y = wide_rows()
+    possible = np.ones((90, 2), dtype=bool)
+    possible[40:80, 0] = False  # these rows have the second class
+    grid = {"alphas": [0.1], "metrics": [0.0], "cv": 3}
+    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    clf = ICLSClassifierCV(**grid, max_search_rows=9).fit(X, y, possible=possible)
+    assert np.isfinite(clf.best_score_)
+
+
 def test_scorers_see_rows_as_they_were_given():
     pd = pytest.importorskip("pandas")
     X, y = partly_labelled()

@@ -390,6 +390,7 @@ RANGES: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(kernel_metrics())), callable],
     "kernel_params": [dict, None],
     "max_iter": AT_LEAST_ONE,
+    "max_search_rows": [*AT_LEAST_ONE, None],
     "metrics": ["array-like"],
     "n_init": AT_LEAST_ONE,
     "n_jobs": N_JOBS,

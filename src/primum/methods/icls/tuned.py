@@ -1,9 +1,9 @@
 """Implicitly constrained least squares with the ridge and the metric chosen by cross-validation.
 
-Only labelled rows are held out, because only they can be scored; all unlabelled rows are in every
-training set. The search gives the same choice and the same scores as a grid search over
-``ICLSClassifier`` or ``ICLSRegressor`` with these folds, but shares the work between the points of
-the grid (``least_squares/search.py``).
+Only labelled rows are held out, because only they can be scored; the unlabelled rows, or a sample
+of many wide ones, are in every training set. Without a sample, the search gives the same choice and
+the same scores as a grid search over ``ICLSClassifier`` or ``ICLSRegressor`` with these folds, but
+shares the work between the points of the grid (``least_squares/search.py``).
 """
 
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from primum.methods.least_squares import tuning
 class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
-    The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
+    The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows
     and to the labelled rows of all folds but one, and is scored on that one.
 
     Parameters
@@ -57,6 +57,10 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
         Tolerance on the proven gap of every fit, as in ICLSClassifier.
     max_iter : int, default=10000
         Maximum number of solver iterations of every fit.
+    max_search_rows : int or None, default=500
+        Number of unlabelled rows in the search if there are more than 1000 of them in memory, with
+        more than 1000 columns, as texts have: a random sample, always the same. The final fit is to
+        all rows. None means that the search is, too.
     prior : None, dict, array-like or "confidence", default=None
         What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
         ``"confidence"`` computes the intervals from the labelled rows of each training set.
@@ -102,9 +106,9 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     Notes
     -----
     The points of the grid share most of their work if the rows are NumPy arrays or sparse matrices
-    with at most a few thousand columns. With more columns, and with rows in files or on a cluster,
-    the result is the same but the search is no faster than a grid search. With a prior, points of
-    the grid do not start from the solutions of others.
+    with at most a few thousand columns. With rows in files or on a cluster, the result is the same
+    but the search is no faster than a grid search. With a prior, points of the grid do not start
+    from the solutions of others.
 
     Examples
     --------
@@ -192,7 +196,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
 class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
-    The labelled rows are split into folds. Every point of the grid is fitted to all unlabelled rows
+    The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows
     and to the labelled rows of all folds but one, and is scored on that one. The result is that of
     a grid search over ICLSRegressor with these folds, but the points of the grid share most of the
     work.
@@ -228,6 +232,10 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
         Tolerance on the proven gap of every fit, as in ICLSRegressor.
     max_iter : int, default=10000
         Maximum number of solver iterations of every fit.
+    max_search_rows : int or None, default=500
+        Number of unlabelled rows in the search if there are more than 1000 of them in memory, with
+        more than 1000 columns, as texts have: a random sample, always the same. The final fit is to
+        all rows. None means that the search is, too.
     bounds : pair of float, default=None
         The range (low, high) of the target of every unlabelled row without bounds of its own, as in
         ICLSRegressor.

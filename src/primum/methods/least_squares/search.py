@@ -301,6 +301,33 @@ def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> 
     )
 
 
+# Unlabelled rows and columns above which rows are wide: the time of a fit grows with the cube of
+# the smaller number, and fits to fewer take less than a second.
+WIDE = 1000
+
+
+def with_fewer_unlabeled(given: FitArguments[Any], most_rows: int | None) -> FitArguments[Any]:
+    """Return what wide rows are searched with: a random sample of the unlabelled ones.
+
+    A fit to n rows of d > n columns has n coordinates, so that fewer rows make every point of the
+    grid cheaper. Other rows, and rows outside memory, are returned as they are.
+    """
+    inside, more = len(given.labels.unlabeled), given.more
+    n_rows = inside + more.n_rows
+    wide = min(n_rows, given.X.shape[1]) > WIDE
+    if most_rows is None or n_rows <= most_rows or not wide or not isinstance(more, ArrayRows):
+        return given
+    # Always the same sample, so that a search has one result.
+    chosen = np.sort(np.random.default_rng(0).choice(n_rows, most_rows, replace=False))
+    of_X, of_more = chosen[chosen < inside], chosen[chosen >= inside] - inside
+    return replace(
+        given,
+        labels=replace(given.labels, unlabeled=given.labels.unlabeled[of_X]),
+        more=ArrayRows(more.take(of_more).X),
+        sets=None if given.sets is None else given.sets.take(of_X),
+    )
+
+
 @dataclass(frozen=True)
 class Search:
     """The validated arguments of a search.

@@ -73,7 +73,8 @@ class Tuned(classifier.LinearEstimator):
         search.check_weights(given, folds, self.scoring is None)
         # A scorer may need the columns of a DataFrame.
         shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
-        whole = Search(given, grid, shown, self._score_params(sample_weight), self._shares)
+        searched, params = self._searched(given), self._score_params(sample_weight)
+        whole = Search(searched, grid, shown, params, self._shares)
         score = self._score_of(given.labels, self._plain, grid.points)
         score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points)
         with one_blas_thread(), using_threads(self.n_jobs):
@@ -84,6 +85,10 @@ class Tuned(classifier.LinearEstimator):
     @abstractmethod
     def _grid(self) -> Grid:
         """Return the grid of the search."""
+
+    def _searched(self, given: FitArguments[Any]) -> FitArguments[Any]:
+        """Return the rows of the search, which are all rows unless this takes too long."""
+        return given
 
     def _shares(self, data: TrainingData[Any]) -> Shares | None:
         """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
@@ -205,6 +210,7 @@ class TunedImplicit(Tuned):
     alpha_labeled: float | None = None
     tol: float = 1e-8
     max_iter: int = 10000
+    max_search_rows: int | None = 500
     _tuned_twin: ClassVar[Any]
 
     def _grid(self) -> Grid:
@@ -216,6 +222,9 @@ class TunedImplicit(Tuned):
             self.tol,
             self.max_iter,
         )
+
+    def _searched(self, given: FitArguments[Any]) -> FitArguments[Any]:
+        return search.with_fewer_unlabeled(given, self.max_search_rows)
 
     def _fit_best(
         self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
