@@ -23,6 +23,7 @@ The matrix ``M = B X_u'`` is formed when it is small (``FormedColumns``) and nev
 Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both have one axis.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 LOSS_ROUNDING = 1e-12
-# Products of at most this many rows are remembered (8 MB). Fewer than the second number of
-# multiplications take less time than looking them up.
+# Products of at most this many rows are remembered (8 MB), or of as many as take no more memory
+# than M. Fewer than the second number of multiplications take less time than looking them up.
 REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
 EXACT = 1e-9
@@ -185,11 +186,12 @@ class RowProducts:
         self._place = np.zeros(0, dtype=np.intp)  # of every row among those that are remembered
         self._rows = np.empty(0, dtype=np.intp)
         self._products = np.empty((0, 0))
+        self._most_rows = max(REMEMBER_UP_TO, math.isqrt(matrix.size))
 
     def of(self, index: Index) -> Floats:
         """Return the inner products of some columns."""
         size = len(index)
-        if size > REMEMBER_UP_TO or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+        if size > self._most_rows or size**2 * len(self.matrix) < WORTH_REMEMBERING:
             M = self.matrix[:, index]
             return M.T @ M
         if not len(self._place):
@@ -197,7 +199,7 @@ class RowProducts:
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
             # With room to spare for the rows that later steps add.
-            self._forget(room=min(size + 3 * size // 4, REMEMBER_UP_TO))
+            self._forget(room=min(size + 3 * size // 4, self._most_rows))
             new = index
         if len(new):
             self._remember(new)
