@@ -129,6 +129,18 @@ def test_the_safe_stack_lists_its_changes_without_another_fit():
     assert changed.n_changed == np.sum(safe.predict(rows) != baseline)
 
 
+def test_categories_have_the_same_scales_in_the_stack_as_in_the_baseline():
+    result = primum.compare(
+        customers().drop(columns="nr"),
+        target="left this year?",
+        methods=[("stack", SafeClassifier(["components"], n_repeats=1))],
+        n_repeats=1,
+        curves=False,
+        verbose=False,
+    )
+    assert not result.fit("stack")[-1].standardize
+
+
 @pytest.mark.parametrize("n_classes", [3, 10])
 def test_several_classes(n_classes):
     classes = [f"classe n° {i} é" for i in range(n_classes)]

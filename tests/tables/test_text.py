@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 import tables_like
-from primum.tables.preparation import ScaledTogether, has_blocks, preparing, steps_after
+from primum.tables.preparation import ScaledTogether, preparing, sets_scales, steps_after
 from primum.tables.problem import table_problem
 from primum.tables.text import TermWeights, TextFeatures, find_vocabulary, words_per_cell
 
@@ -108,7 +108,7 @@ def test_vectors_in_cells_and_in_columns_are_the_same_block():
     prepared = []
     for frame in (cells, columns):
         problem = problem_of(frame, "y")
-        assert has_blocks(problem.transformer)
+        assert sets_scales(problem.transformer)
         assert steps_after(problem.transformer, uses_unlabeled=True) == []
         prepared.append(problem.transformer.fit(problem.X).transform(problem.X))
     np.testing.assert_allclose(*prepared)
@@ -123,3 +123,12 @@ def test_texts_without_a_common_word_have_groups_of_characters_only():
     assert vocabulary.terms[0] == []
     rows = TextFeatures(vocabulary).fit(cells).transform(cells)
     np.testing.assert_allclose(rows.power(2).sum(axis=1), 10.0)
+
+
+def test_zeros_and_ones_keep_their_scales_and_numbers_may_be_scaled_again():
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).assign(y=["u", "v"] * 30)
+    assert not sets_scales(problem_of(numbers, "y").transformer)
+    coloured = numbers.assign(colour=["red", "green", "blue"] * 20)
+    assert sets_scales(problem_of(coloured, "y").transformer)
+    assert not sets_scales(None)

@@ -237,18 +237,19 @@ def check_numbers(
 def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
     """Return a pipeline of a transformer and a classifier, or the latter without the former.
 
-    Text and embeddings must keep the scales that the preparation of a table gives them. A safe
-    stack weighs and reduces the terms of text itself, for each of its candidates; before any other
-    classifier a step does so.
+    Categories, text and embeddings must keep the scales that the preparation of a table gives
+    them, so that a stack's baseline is like that of the comparison. A safe stack weighs and reduces
+    the terms of text itself, for each of its candidates; before any other classifier a step does
+    so.
     """
     if prepare is None:
         return classifier
-    from primum.tables.preparation import has_blocks, steps_after
+    from primum.tables.preparation import sets_scales, steps_after
 
     classifier, after = clone(classifier), steps_after(prepare, uses_unlabeled=uses_unlabeled)
     if "standardize" in classifier.get_params(deep=False):
         after = []
-        if has_blocks(prepare):
+        if sets_scales(prepare):
             classifier.set_params(standardize=False)
     weigh = [(WEIGH, step) for step in after]
     return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])

@@ -313,11 +313,16 @@ def _treatment(column: Column) -> tuple[str, str, str]:
     return column.kind, column.reading, block
 
 
-def has_blocks(transformer: Any) -> bool:
-    """Return whether a preparation has features that must keep their scales: text, embeddings."""
+def sets_scales(transformer: Any) -> bool:
+    """Return whether a preparation has features that must keep the scales that it gives them.
+
+    These are text, embeddings, and the zeros and ones of categories and missing cells: if they were
+    standardised, a category with few rows would count many times as much as for other models.
+    """
     parts = transformer.transformers if isinstance(transformer, PreparedColumns) else ()
     last = [part[-1] if isinstance(part, Pipeline) else part for _, part, _ in parts]
-    return any(isinstance(part, TextFeatures | ScaledTogether) for part in last)
+    kept = TextFeatures | ScaledTogether | OneHotEncoder | ReadCells
+    return any(isinstance(part, kept) for part in last)
 
 
 def steps_after(transformer: Any, *, uses_unlabeled: bool) -> list[Any]:
