@@ -342,7 +342,7 @@ def minimize(
     before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
-        newton = _newton_point(system, at, math.sqrt(tol * at.value), balance)
+        newton = _newton_point(system, at, math.sqrt(tol * max(at.value, 0.0)), balance)
         crosses = (newton.inside != at.inside).nonzero()[0]
         if not feasible or len(crosses) == 0:
             done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
