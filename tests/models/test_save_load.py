@@ -136,6 +136,13 @@ def test_what_could_not_be_loaded_is_not_stored(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_model_without_a_number_of_features_is_told_to_set_it(tmp_path):
+    model = LogisticRegression().fit([[0.0], [1.0]], ["a", "b"])
+    del model.n_features_in_
+    with pytest.raises(ValueError, match="it has no n_features_in_, which its fit must set"):
+        primum.save(model, tmp_path / "m.skops")
+
+
 def test_what_is_not_there(tmp_path):
     with pytest.raises(ValueError, match=r"There is no file .*none\.skops"):
         primum.load(tmp_path / "none.skops")

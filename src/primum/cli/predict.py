@@ -86,8 +86,9 @@ def predict(
     passed, further columns have the probability of each class; those of a least-squares
     model are its clipped scores.
 
-    A model of primum fit --no-prepare needs finite numbers, and has no columns of probabilities.
-    DATA, CSV or Parquet, is then processed out of core, so that it can be of any size.
+    A model that does not prepare a table (of primum fit --no-prepare, or stored by primum.save)
+    needs finite numbers. DATA, CSV or Parquet, is then processed out of core, so that it can be of
+    any size, and probabilities are written if --score clipped is passed.
     """
     options.check_table_name(out)
     options.refuse_inputs(out, [("MODEL", model), ("DATA", data)])

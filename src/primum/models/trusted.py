@@ -99,7 +99,9 @@ def fault_of(model: Any) -> str | None:
 
 
 def _fault_of_shape(model: Any) -> str | None:
-    n_features = getattr(model, "n_features_in_", None)
+    if not hasattr(model, "n_features_in_"):
+        return "it has no n_features_in_, which its fit must set, for example by validate_data"
+    n_features = model.n_features_in_
     if type(n_features) is not int or n_features < 1:
         return f"its n_features_in_ is {n_features!r}, not a number of features"
     if is_regressor(model):
