@@ -132,3 +132,11 @@ def test_zeros_and_ones_keep_their_scales_and_numbers_may_be_scaled_again():
     coloured = numbers.assign(colour=["red", "green", "blue"] * 20)
     assert sets_scales(problem_of(coloured, "y").transformer)
     assert not sets_scales(None)
+
+
+def test_short_texts_of_some_hundred_terms_are_reduced_too():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((80, 300), density=0.1, format="csr", rng=rng)
+    assert TermWeights(reduce=True, random_state=0).fit_transform(X).shape == (80, 50)
+    assert TermWeights(reduce=True, random_state=0).fit_transform(X[:, :90]).shape == (80, 90)
+    assert TermWeights().fit_transform(X).shape == (80, 300)

@@ -30,7 +30,7 @@ from sklearn.preprocessing import normalize
 
 from primum._typing import AnyArray
 from primum.safe.candidates.base import as_dense, as_given
-from primum.safe.candidates.wide import find_reduction, is_too_wide
+from primum.safe.candidates.wide import find_reduction
 from primum.tables.cells import names_of, object_array
 
 # Terms of either kind: the most frequent ones, and the rows that they are taken from.
@@ -42,6 +42,9 @@ ROWS_PER_BLOCK = 10_000
 # Squared length of a row: text weighs as much as this many scaled columns, before rare terms get
 # their weights.
 SQUARED_LENGTH = 10.0
+# Columns above which methods that use unlabelled rows receive components: twice their
+# number. ICLS takes minutes to be tuned on several hundred columns.
+MOST_COLUMNS = 100
 # Words in an average cell of free text, and cells that are looked at.
 LEAST_WORDS, MOST_CELLS = 3, 1000
 # Two or more letters: no number, no code.
@@ -282,8 +285,8 @@ class TermWeights(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     reduce : bool, default=False
-        Whether to return the first fifty components of wide rows, by a truncated SVD of the rows
-        of the fit.
+        Whether to return the first fifty components of rows of more than 100 columns, by a
+        truncated SVD of the rows of the fit.
     random_state : int, RandomState instance or None, default=None
         Seed of the SVD.
 
@@ -324,7 +327,7 @@ class TermWeights(TransformerMixin, BaseEstimator):
         """
         self.n_features_in_ = X.shape[1]
         self.change_ = as_given(X)
-        if self.reduce and is_too_wide(X) and X.shape[0] > 1:
+        if self.reduce and X.shape[1] > MOST_COLUMNS and X.shape[0] > 1:
             rows = np.arange(0, X.shape[0], -(-X.shape[0] // MOST_SAMPLED))
             self.change_ = find_reduction(X[rows], self.random_state)
         return self
