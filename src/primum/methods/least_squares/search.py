@@ -315,7 +315,7 @@ def with_fewer_unlabeled(given: FitArguments[Any], most_rows: int | None) -> Fit
     inside, more = len(given.labels.unlabeled), given.more
     n_rows = inside + more.n_rows
     wide = min(n_rows, given.X.shape[1]) > WIDE
-    if most_rows is None or n_rows <= most_rows or not wide or not isinstance(more, ArrayRows):
+    if most_rows is None or n_rows <= most_rows or not wide or not more.in_memory:
         return given
     # Always the same sample, so that a search has one result.
     chosen = np.sort(np.random.default_rng(0).choice(n_rows, most_rows, replace=False))
