@@ -349,13 +349,20 @@ def test_wide_rows_are_searched_as_a_whole_if_asked(monkeypatch, most):
 
 
 def test_partial_labels_of_the_sample_are_its_own(monkeypatch):
-    X, y = wide_rows()
-    possible = np.ones((90, 2), dtype=bool)
-    possible[40:80, 0] = False  # these rows have the second class
-    grid = {"alphas": [0.1], "metrics": [0.0], "cv": 3}
     monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
-    clf = ICLSClassifierCV(**grid, max_search_rows=9).fit(X, y, possible=possible)
-    assert np.isfinite(clf.best_score_)
+    X, y = wide_rows()
+    y[:30] = np.arange(30) % 3
+    possible = np.ones((90, 3), dtype=bool)
+    possible[np.arange(30, 90), np.arange(30, 90) % 3] = False  # two classes, other ones in each
+    grid = {"alphas": [0.01, 0.1], "metrics": [0.0, 0.5], "cv": 3}
+    clf = ICLSClassifierCV(**grid, max_search_rows=20).fit(X, y, possible=possible)
+    sample = 30 + np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
+    rows = np.concatenate([np.arange(30), sample])
+    small = ICLSClassifierCV(**grid).fit(X[rows], y[rows], possible=possible[rows])
+    scores, same = (one.cv_results_["mean_test_score"] for one in (clf, small))
+    np.testing.assert_allclose(scores, same, rtol=1e-6)
+    other = ICLSClassifierCV(**grid).fit(X[rows], y[rows], possible=possible[: len(rows)])
+    assert np.abs(scores - other.cv_results_["mean_test_score"]).max() > 1e-4
 
 
 def test_scorers_see_rows_as_they_were_given():

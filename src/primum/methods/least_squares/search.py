@@ -302,7 +302,7 @@ def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> 
 
 
 # Unlabelled rows and columns above which rows are wide: the time of a fit grows with the cube of
-# the smaller number, and fits to fewer take less than a second.
+# the smaller number, and just below this a fit of three classes takes several seconds.
 WIDE = 1000
 
 
