@@ -55,7 +55,7 @@ class TestSemiSupervisedSplit:
         assert ours > 0.9
 
     def test_plain_folds_score_unlabelled_rows_only_with_the_scorers_of_scikit_learn(self):
-        """docs/experiments.md says so."""
+        """docs/scikit-learn.md says so."""
         X, y = partly_labelled()
         assert cross_val_score(ICLSClassifier(), X, y, scoring="accuracy").mean() < 0.3
         assert cross_val_score(ICLSClassifier(), X, y).mean() > 0.9
