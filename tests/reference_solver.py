@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from primum.labellings.problem import Solution
+from primum.labellings.sets import centres_of
 from primum.solvers import SOLVERS
 
 # eps as a fraction of the norm of M: its square is far below the tolerance of any test.
@@ -42,7 +43,7 @@ def solve_reference(problem, tol=1e-8, max_iter=1000):
     eps = CENTRING * size if (size := np.linalg.norm(M, 2)) > ROUNDING_OF_M else 1.0
     pull = eps * np.sqrt(weight)
     labels = problem.labels
-    q = labels.centres(problem.n_rows)
+    q = centres_of(labels, problem.n_rows)
     low, high = (np.broadcast_to(bound, len(q)) for bound in (labels.low, labels.high))
     free = low < high  # SciPy does not accept equal bounds
     if not free.any():

@@ -1,4 +1,4 @@
-"""Every label set is held to the definitions of its four questions, by brute force."""
+"""Every label set is held to the definitions of its questions, by brute force."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from primum.labellings.sets import LabelInterval, LabelSet, Simplex, directions_of, groups, keys_of
+from primum.labellings.sets import (
+    LabelInterval,
+    LabelSet,
+    Simplex,
+    centres_of,
+    directions_of,
+    groups,
+    keys_of,
+    margins_of,
+    undecided_rows,
+)
 
 MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
 BOUNDS = np.array([[0.0, 1.0], [0.7, 1.0], [0.2, 0.2], [-3.0, 5.0], [0.0, 0.5]])
@@ -53,6 +63,20 @@ def test_the_best_label_is_the_minimum(labels: LabelSet, seed: int) -> None:
 
 @EACH_SET
 @given(seed=SEEDS)
+def test_costs_are_the_slack_of_a_unit(labels: LabelSet, seed: int) -> None:
+    p = draw(labels, seed)
+    costs = labels.costs(p)
+    if not labels.shape:  # from the best end to the centre
+        assert_allclose(labels.slack(p, labels.centre), costs * labels.reach, atol=1e-12)
+        return
+    for k, vertex in enumerate(np.eye(*labels.shape)):
+        can = labels.project(np.tile(vertex, (5, 1)))[:, k] == 1.0
+        assert_allclose(labels.slack(p, vertex)[can], costs[can, k], atol=1e-12)
+        assert (costs[~can, k] > 1e100).all()
+
+
+@EACH_SET
+@given(seed=SEEDS)
 def test_derivative_of_the_projection(labels: LabelSet, seed: int) -> None:
     v, step = draw(labels, seed), 1e-7
     q = labels.project(v)
@@ -69,30 +93,31 @@ def test_derivative_of_the_projection(labels: LabelSet, seed: int) -> None:
 
 @EACH_SET
 def test_centre_is_inside_and_of_every_row(labels: LabelSet) -> None:
-    assert_allclose(labels.project(labels.centres(5)), labels.centres(5), atol=1e-15)
+    assert_allclose(labels.project(centres_of(labels, 5)), centres_of(labels, 5), atol=1e-15)
     index = np.array([3, 1])
-    assert_allclose(labels.take(index).centres(2), labels.centres(5)[index])
+    assert_allclose(centres_of(labels.take(index), 2), centres_of(labels, 5)[index])
 
 
 @EACH_SET
 @pytest.mark.parametrize("sigma", [0.1, 1.0, 10.0])
 def test_a_row_is_undecided_within_its_margin(labels: LabelSet, sigma: float) -> None:
     p = draw(labels, 0)
-    assert (labels.undecided(p, sigma) == (sigma * labels.margins(p) <= 1.0)).all()
+    assert (undecided_rows(labels, p, sigma) == (sigma * margins_of(labels, p) <= 1.0)).all()
 
 
 @EACH_SET
 @pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e20])  # the last would hide the 1 of a label
 def test_a_decided_row_has_its_best_label(labels: LabelSet, sigma: float) -> None:
     p = draw(labels, 0)
-    q, decided = labels.project(labels.centres(5) - sigma * p), ~labels.undecided(p, sigma)
+    q = labels.project(centres_of(labels, 5) - sigma * p)
+    decided = ~undecided_rows(labels, p, sigma)
     assert_allclose(q[decided], labels.best(p)[decided], atol=1e-12)
     assert decided.all() or sigma < 1e20
 
 
 def test_rows_after_the_given_ones_can_have_every_label() -> None:
-    assert_allclose(SETS["partial labels"].centres(7)[5:], 0.25)
-    assert_allclose(SETS["bounds per row"].centres(7)[5:], 0.5)
+    assert_allclose(centres_of(SETS["partial labels"], 7)[5:], 0.25)
+    assert_allclose(centres_of(SETS["bounds per row"], 7)[5:], 0.5)
 
 
 def test_simplex_projection_agrees_with_a_generic_solver() -> None:

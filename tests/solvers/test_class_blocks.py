@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
-from primum.labellings.sets import Simplex
+from primum.labellings.sets import Simplex, contrasts_of
 from primum.solvers.class_blocks import solve_by_class
 from primum.solvers.faces import OpenLabels, faces_of, newton_direction, stacked, unflat
 from primum.solvers.gradient import descend
@@ -46,7 +46,7 @@ def test_the_least_norm(rng, r):
     parts, b = faces_of(labels, mask), rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
     A = stacked(columns, labels, parts)
-    shortest = np.linalg.pinv(A) @ (labels.contrasts.T @ b.T).ravel()
+    shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
     open_labels = OpenLabels(columns, parts)
     Y = open_labels.least_norm.least_norm(open_labels.across(b))
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)

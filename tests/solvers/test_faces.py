@@ -5,7 +5,7 @@ import pytest
 
 from primum.labellings.prior import Held
 from primum.labellings.problem import FormedColumns, without_mean
-from primum.labellings.sets import LabelInterval, Simplex
+from primum.labellings.sets import LabelInterval, Simplex, contrasts_of
 from primum.solvers import faces
 from primum.solvers.faces import (
     OpenLabels,
@@ -40,7 +40,7 @@ def open_problem(n_classes, n_rows, weighted, seed=0):
 def dense(columns, labels, some_faces):
     """Return A with a column for every row and direction, weighted, in contrasts."""
     weight = np.ones(columns.shape[1]) if columns.weight is None else columns.weight
-    C = np.ones((1, 1)) if labels.contrasts is None else labels.contrasts
+    C = np.ones((1, 1)) if contrasts_of(labels) is None else contrasts_of(labels)
     parts = [
         np.kron(C.T @ E[:, None], root * columns.matrix[:, [i]])
         for face in some_faces

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of, without_mean
-from primum.labellings.sets import LabelInterval, Simplex
+from primum.labellings.sets import LabelInterval, Simplex, centres_of
 from primum.solvers.newton import DualPoint, follow_path, minimise_psi, rounding_of, solve_newton
 
 
@@ -61,7 +61,7 @@ def test_the_path_lowers_the_gap_to_nothing(n_classes):
 def test_the_minimum_of_psi_is_that_of_the_strictly_convex_problem(n_classes):
     """Its gap is that of (path): the labels minimise P plus their distance to the centres."""
     problem, sigma = random_problem(2, n_classes), 0.3
-    xi = problem.residual(problem.labels.centres(30))
+    xi = problem.residual(centres_of(problem.labels, 30))
     start = DualPoint(xi, problem.columns.project(xi))
     point, q, residual, _ = minimise_psi(problem, sigma, start, 50)
     g = point.xi - residual

@@ -10,7 +10,7 @@ from primum.labellings import family
 from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.problem import FormedColumns, centred
-from primum.labellings.sets import LabelInterval, Simplex
+from primum.labellings.sets import LabelInterval, Simplex, best_differs, undecided_rows
 from primum.labellings.streamed import Close
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import AllRows
@@ -110,12 +110,12 @@ def test_a_look_is_a_sweep_without_gram_matrices():
 @pytest.mark.parametrize("labels", [LabelInterval(), Simplex(3)])
 def test_which_rows_are_collected(labels, rng):
     p, before = rng.normal(size=(2, 200, *labels.shape))
-    undecided, tied = labels.undecided(p, 2.0), labels.undecided(p, 20.0)
+    undecided, tied = undecided_rows(labels, p, 2.0), undecided_rows(labels, p, 20.0)
     close = Close(2.0, 1000)
     assert set(close.rows(labels, p, None)) == set(np.flatnonzero(undecided))
     between = replace(close, tied=20.0).rows(labels, p, None)
     assert set(between) == set(np.flatnonzero(undecided & ~tied))
-    moved = labels.moved(p, before)
+    moved = best_differs(labels, p, before)
     assert set(close.rows(labels, p, before)) == set(np.flatnonzero(undecided | moved))
     both = replace(close, tied=20.0).rows(labels, p, before)
     assert set(both) == set(np.flatnonzero((undecided | moved) & ~tied))

@@ -23,5 +23,5 @@ from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByVal
 from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
 from primum.labellings.prior import PriorProof, Shares
 from primum.labellings.problem import Columns, LabelProblem, per_row
-from primum.labellings.sets import LabelInterval, LabelSet, Simplex
+from primum.labellings.sets import LabelInterval, LabelSet, Simplex, centres_of, is_uniform
 from primum.labellings.streamed import StreamedColumns

@@ -96,7 +96,7 @@ class LeastSquaresFamily:
         rows = self.unlabeled.rows
         # Where M is formed, the solvers need the set of every row.
         few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
-        return labels.take(np.arange(rows.n_rows)) if few and not labels.uniform else labels
+        return labels.take(np.arange(rows.n_rows)) if few else labels
 
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores of the unlabelled rows."""

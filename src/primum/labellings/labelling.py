@@ -14,7 +14,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.equations import Frame, View
-from primum.labellings.sets import LabelSet
+from primum.labellings.sets import LabelSet, sets_at
 from primum.rows import to_numpy
 
 
@@ -84,7 +84,7 @@ class HyperplaneLabels(Labelling):
 
     def given(self, view: View, p: Any) -> Any:
         """Return the labels of some rows whose p is known."""
-        here = self.labels.at(view)
+        here = sets_at(self.labels, view)
         q = here.best(p) if np.isinf(self.sigma) else here.project(here.centre - self.sigma * p)
         where = view.block.where
         low, high = np.searchsorted(self.positions, [where.start, where.stop])

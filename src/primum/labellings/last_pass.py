@@ -24,6 +24,7 @@ from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
+from primum.labellings.sets import sets_at
 from primum.rows import to_numpy
 
 # Sums over rows that differ by less than this fraction differ by rounding.
@@ -156,7 +157,7 @@ def _kernel(
         P, slack = view.dot_by_column(V), None
         of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
-            slack = view.total(labels.at(view).slack(columns_from(P, 2 * K), of_rows))
+            slack = view.total(sets_at(labels, view).slack(columns_from(P, 2 * K), of_rows))
         return replace(
             scores.read(view, P[: 2 * K, :]),
             moment=view.sum(of_rows),

@@ -34,7 +34,7 @@ from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Held, Prior
-from primum.labellings.sets import LabelInterval, LabelSet
+from primum.labellings.sets import LabelInterval, LabelSet, contrasts_of
 
 if TYPE_CHECKING:
     from primum.labellings.streamed import StreamedColumns
@@ -328,7 +328,7 @@ class LabelProblem:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
             return None
-        z, contrasts = xi + self.target, self.labels.contrasts
+        z, contrasts = xi + self.target, contrasts_of(self.labels)
         return self.prior.held(z, contrasts, damping * sigma, self.n_rows)
 
     def judge(

@@ -1,17 +1,20 @@
 """Label sets: the labels that the unlabelled rows may have.
 
 Every unlabelled row i has its own small convex set ``S_i`` of possible labels. A problem over
-labellings, its solvers and its certificate ask four things of it:
+labellings, its solvers and its certificate ask this of the sets of some rows (``LabelSet``):
 
-    centre         c_i, the least committed label
+    shape          of one label: () for a number, (K,) for the shares of K classes
+    centre, reach  c_i, the least committed label, and how far it is from the others
     project(v)     the label nearest to v
     best(p)        the label q with the least p.q, and slack(p, q), what another label costs more
+    costs(p)       what it costs to change each entry of the best label
     open(q)        how the label q can still move: the face of S_i that has it inside
+    take(rows)     the sets of some of the rows
 
-There are two kinds: a label is a number in an interval (``LabelInterval``), or it has a share of
-each of K classes (``Simplex``). The labels of n rows are an array (n,) or (n, K). In the latter
-case the entries of a label add up to 1, so that adding a number to all entries of p changes
-nothing: ``contrasts`` are the other directions.
+All else follows from this. There are two kinds: a label is a number in an interval
+(``LabelInterval``), or it has a share of each of K classes (``Simplex``). The labels of n rows are
+an array (n,) or (n, K). In the latter case the entries of a label add up to 1, so that adding a
+number to all entries of p changes nothing: ``contrasts_of`` are the other directions.
 
 A face is a Boolean array of the shape of the labels: True for every entry that can still move. The
 label of a row can then move in the directions E whose other entries are 0 and, for several classes,
@@ -21,12 +24,13 @@ treated together, so every face has a key (``keys_of``).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
 from primum._sklearn import library_of
@@ -42,6 +46,7 @@ NO_SHARE = 1e-14
 NO_RANGE = 1e-150
 # Faces are encoded as integers, one bit per class.
 MOST_CLASSES = 62
+NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 class LabelSet(ABC):
@@ -51,12 +56,11 @@ class LabelSet(ABC):
     ----------
     shape : tuple
         Shape of one label: () for a number, (K,) for K classes.
-    uniform : bool
-        Whether all rows have the same set.
     centre : float or array
         The least committed label, of all rows or of each.
-    contrasts : array (K, K - 1) or None
-        Orthonormal columns that add up to 0; None if a label is one number.
+    reach : float or array
+        ``project(centre - sigma p)`` is the best label for p as soon as to change it costs more
+        than ``reach / sigma``.
     """
 
     @property
@@ -65,11 +69,11 @@ class LabelSet(ABC):
 
     @property
     @abstractmethod
-    def uniform(self) -> bool: ...  # noqa: D102
+    def centre(self) -> Any: ...  # noqa: D102
 
     @property
     @abstractmethod
-    def centre(self) -> Any: ...  # noqa: D102
+    def reach(self) -> Any: ...  # noqa: D102
 
     @abstractmethod
     def project(self, v: Any) -> Any:
@@ -84,46 +88,19 @@ class LabelSet(ABC):
         """Return ``p.q - p.best(p)`` of each row, without cancellation."""
 
     @abstractmethod
+    def costs(self, p: Any) -> Any:
+        """Return by how much ``p.q`` grows, per unit, as an entry of the best label changes."""
+
+    @abstractmethod
     def open(self, q: Any) -> Any:
         """Return the face of each label: True for every entry that can still move."""
 
     @abstractmethod
-    def tied(self, p: Floats, rounding: Any) -> Mask:
-        """Return the entries of every label that can move at no cost, up to rounding."""
+    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:
+        """Return the sets of the rows at some positions; the same object if all sets are equal.
 
-    @abstractmethod
-    def undecided(self, p: Any, sigma: float) -> Any:
-        """Return the rows that ``project(centre - sigma p)`` does not decide, or only just."""
-
-    @abstractmethod
-    def margins(self, p: Floats) -> Floats:
-        """Return the largest ``1 / sigma`` at which ``undecided`` is False, of each row."""
-
-    def moved(self, p: Any, other: Any) -> Any:
-        """Return the rows whose best labels for two p differ."""
-        differ = self.best(p) != self.best(other)
-        return differ if differ.ndim == 1 else library_of(differ).any(differ, axis=1)
-
-    @abstractmethod
-    def on(self, face: Mask) -> "LabelSet":
-        """Return the sets restricted to faces, one for each row that can move."""
-
-    @abstractmethod
-    def take(self, index: Index) -> Self:
-        """Return the label sets of the rows at some positions."""
-
-    @abstractmethod
-    def at(self, view: View) -> Self:
-        """Return the label sets of a block of rows, on its device."""
-
-    def centres(self, n_rows: int) -> Floats:
-        """Return the least committed label of each of n rows."""
-        rows = self if self.uniform else self.take(np.arange(n_rows))
-        return np.full((n_rows, *self.shape), rows.centre, dtype=np.float64)
-
-    @property
-    def contrasts(self) -> Floats | None:  # noqa: D102
-        return _contrasts(self.shape[0]) if self.shape else None
+        ``like`` returns a NumPy array as one of the library that the labels will be of.
+        """
 
 
 @dataclass(frozen=True)
@@ -143,17 +120,11 @@ class PerRow:
 
     def take(self, index: Index) -> AnyArray:
         """Return the values of the rows at some positions."""
-        index = np.asarray(index)
         values = np.empty((len(index), *self.first.shape[1:]), dtype=self.first.dtype)
         is_first = index < len(self.first)
         values[is_first] = self.first[index[is_first]]
         values[~is_first] = self.later
         return values
-
-    def at(self, view: View) -> Any:
-        """Return the values of a block of rows, on its device."""
-        where = view.block.where
-        return view.like(self.take(np.arange(where.start, where.stop)))
 
 
 @dataclass(frozen=True)
@@ -167,7 +138,7 @@ class LabelInterval(LabelSet):
     low, high : float or array
         The bounds, of all rows or of each.
     bounds : PerRow or None
-        Pairs of bounds from which ``at`` and ``take`` select those of some rows.
+        Pairs of bounds from which ``take`` selects those of some rows.
     """
 
     low: Any = 0.0
@@ -177,17 +148,17 @@ class LabelInterval(LabelSet):
     shape = ()
 
     @classmethod
-    def of_rows(cls, bounds: Floats, later: Sequence[float] = (0.0, 1.0)) -> Self:
+    def of_rows(cls, bounds: Any, later: ArrayLike = (0.0, 1.0)) -> Self:
         """Return intervals from an array (n, 2) of the first rows' bounds, and those of others."""
-        return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.array(later)))
-
-    @property
-    def uniform(self) -> bool:  # noqa: D102
-        return self.bounds is None
+        return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.asarray(later)))
 
     @cached_property
     def centre(self) -> Any:  # noqa: D102
         return 0.5 * (self.low + self.high)
+
+    @cached_property
+    def reach(self) -> Any:  # noqa: D102
+        return 0.5 * (self.high - self.low)
 
     def project(self, v: Any) -> Any:  # noqa: D102
         if isinstance(v, np.ndarray):  # np.clip, without its overhead for short arrays
@@ -202,31 +173,16 @@ class LabelInterval(LabelSet):
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
         return library_of(p).maximum(p * (q - self.low), p * (q - self.high))
 
+    def costs(self, p: Any) -> Any:  # noqa: D102
+        return abs(p)
+
     def open(self, q: Any) -> Any:  # noqa: D102
         return (q > self.low) & (q < self.high)
 
-    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
-        return np.asarray(np.abs(p) <= rounding)
-
-    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
-        return sigma * abs(p) <= 0.5 * (self.high - self.low)
-
-    def margins(self, p: Floats) -> Floats:  # noqa: D102
-        return np.asarray(np.abs(p) / np.maximum(0.5 * (self.high - self.low), NO_RANGE))
-
-    def on(self, face: Mask) -> "LabelInterval":  # noqa: D102
-        return self
-
-    def take(self, index: Index) -> "LabelInterval":  # noqa: D102
+    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
         if self.bounds is None:
             return self
-        return LabelInterval.of_rows(self.bounds.take(index), self.bounds.later.tolist())
-
-    def at(self, view: View) -> "LabelInterval":  # noqa: D102
-        if self.bounds is None:
-            return self
-        pairs = self.bounds.at(view)
-        return LabelInterval(pairs[:, 0], pairs[:, 1])
+        return self.of_rows(like(self.bounds.take(index)), self.bounds.later)
 
     def near(self, low: float, high: float) -> "LabelInterval":
         """Return the parts of the intervals in [low, high]; of those outside, the nearest end."""
@@ -254,12 +210,14 @@ class Simplex(LabelSet):
     possible : array (n, K) or None
         Which classes each row can have; None: all.
     masks : PerRow or None
-        From which ``at`` and ``take`` select those of some rows.
+        From which ``take`` selects those of some rows.
     """
 
     n_classes: int
     possible: Any = None
     masks: PerRow | None = None
+
+    reach = 1.0
 
     def __post_init__(self) -> None:
         if self.n_classes > MOST_CLASSES:
@@ -269,7 +227,7 @@ class Simplex(LabelSet):
             )
 
     @classmethod
-    def of_rows(cls, possible: Mask) -> Self:
+    def of_rows(cls, possible: Any) -> Self:
         """Return the sets of rows with the given possible classes; later rows can have all."""
         n_classes = possible.shape[1]
         return cls(n_classes, possible, PerRow(possible, np.ones(n_classes, dtype=bool)))
@@ -277,10 +235,6 @@ class Simplex(LabelSet):
     @property
     def shape(self) -> tuple[int, ...]:  # noqa: D102
         return (self.n_classes,)
-
-    @property
-    def uniform(self) -> bool:  # noqa: D102
-        return self.masks is None
 
     @cached_property
     def centre(self) -> Any:  # noqa: D102
@@ -293,15 +247,15 @@ class Simplex(LabelSet):
     def project(self, v: Any) -> Any:  # noqa: D102
         return nearest_shares(v, self.possible)
 
-    def _costs(self, p: Any) -> tuple[Any, Any]:
+    def _with_minima(self, p: Any) -> tuple[Any, Any]:
         """Return p, with huge entries for impossible classes, and its minima as a column."""
         xp = library_of(p)
-        costs = p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
-        return costs, xp.min(costs, axis=1, keepdims=True)
+        p = p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
+        return p, xp.min(p, axis=1, keepdims=True)
 
     def best(self, p: Any) -> Any:  # noqa: D102
-        xp, (costs, minima) = library_of(p), self._costs(p)
-        least = costs == minima
+        xp, (p, minima) = library_of(p), self._with_minima(p)
+        least = p == minima
         columns = [least[:, 0]]
         earlier = least[:, 0]
         for k in range(1, self.n_classes):  # of several such classes, the first
@@ -310,33 +264,76 @@ class Simplex(LabelSet):
         return xp.astype(xp.stack(columns), xp.float64).T
 
     def slack(self, p: Any, q: Any) -> Any:  # noqa: D102
-        return library_of(p).sum((p - self._costs(p)[1]) * q, axis=1)
+        return library_of(p).sum((p - self._with_minima(p)[1]) * q, axis=1)
+
+    def costs(self, p: Any) -> Any:  # noqa: D102
+        p, minima = self._with_minima(p)
+        return p - minima
 
     def open(self, q: Any) -> Any:  # noqa: D102
         return q > NO_SHARE
 
-    def tied(self, p: Floats, rounding: Any) -> Mask:  # noqa: D102
-        costs, minima = self._costs(p)
-        return np.asarray(costs <= (minima[:, 0] + rounding)[:, None])
+    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
+        return self if self.masks is None else self.of_rows(like(self.masks.take(index)))
 
-    def undecided(self, p: Any, sigma: float) -> Any:  # noqa: D102
-        xp, (costs, minima) = library_of(p), self._costs(p)
-        # Not sigma times the difference, which would overflow for impossible classes.
-        near = costs - minima <= 1.0 / sigma
-        return xp.sum(xp.astype(near, xp.int8), axis=1, dtype=xp.int8) > 1
 
-    def margins(self, p: Floats) -> Floats:  # noqa: D102
-        least = np.partition(self._costs(p)[0], 1, axis=1)
-        return np.asarray(least[:, 1] - least[:, 0])
+def is_uniform(labels: LabelSet) -> bool:
+    """Return whether all rows have the same set."""
+    return labels.take(NO_ROWS) is labels
 
-    def on(self, face: Mask) -> "Simplex":  # noqa: D102
-        return Simplex.of_rows(face)
 
-    def take(self, index: Index) -> "Simplex":  # noqa: D102
-        return self if self.masks is None else Simplex.of_rows(self.masks.take(index))
+def sets_at(labels: LabelSet, view: View) -> LabelSet:
+    """Return the label sets of a block of rows, on its device."""
+    if is_uniform(labels):
+        return labels
+    where = view.block.where
+    return labels.take(np.arange(where.start, where.stop), view.like)
 
-    def at(self, view: View) -> "Simplex":  # noqa: D102
-        return self if self.masks is None else Simplex(self.n_classes, self.masks.at(view))
+
+def on_face(labels: LabelSet, face: Mask) -> LabelSet:
+    """Return the sets restricted to faces, one for each row that can move."""
+    return Simplex.of_rows(face) if labels.shape else labels
+
+
+def centres_of(labels: LabelSet, n_rows: int) -> Floats:
+    """Return the least committed label of each of n rows."""
+    centre = labels.take(np.arange(n_rows)).centre
+    return np.full((n_rows, *labels.shape), centre, dtype=np.float64)
+
+
+def contrasts_of(labels: LabelSet) -> Floats | None:
+    """Return orthonormal columns (K, K - 1) that add up to 0; None if a label is one number."""
+    return _contrasts(labels.shape[0]) if labels.shape else None
+
+
+def tied_entries(labels: LabelSet, p: Floats, rounding: Any) -> Mask:
+    """Return the entries of every label that can move at no cost, up to rounding."""
+    rounding = np.reshape(rounding, (-1, 1)) if labels.shape else rounding
+    return np.asarray(labels.costs(p) <= rounding)
+
+
+def undecided_rows(labels: LabelSet, p: Any, sigma: float) -> Any:
+    """Return the rows that ``project(centre - sigma p)`` does not decide, or only just."""
+    # Not sigma times the costs, which would overflow for impossible classes.
+    close = labels.costs(p) <= labels.reach / sigma
+    if close.ndim == 1:
+        return close
+    xp = library_of(p)
+    return xp.sum(xp.astype(close, xp.int8), axis=1, dtype=xp.int8) > 1
+
+
+def margins_of(labels: LabelSet, p: Floats) -> Floats:
+    """Return the largest ``1 / sigma`` at which a row is decided, of each row."""
+    costs = labels.costs(p)
+    if costs.ndim == 1:
+        return np.asarray(costs / np.maximum(labels.reach, NO_RANGE))
+    return np.asarray(np.partition(costs, 1, axis=1)[:, 1])
+
+
+def best_differs(labels: LabelSet, p: Any, other: Any) -> Any:
+    """Return the rows whose best labels for two p differ."""
+    differ = labels.best(p) != labels.best(other)
+    return differ if differ.ndim == 1 else library_of(differ).any(differ, axis=1)
 
 
 def any_class(labels: Floats) -> LabelSet:
@@ -438,7 +435,7 @@ def key_of_all(labels: LabelSet) -> int:
     """Return the key of rows that can move in all directions; -1 if not all rows could."""
     if not labels.shape:
         return 1
-    return (1 << labels.shape[0]) - 1 if labels.uniform else -1
+    return (1 << labels.shape[0]) - 1 if is_uniform(labels) else -1
 
 
 @lru_cache(maxsize=4096)

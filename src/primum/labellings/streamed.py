@@ -24,7 +24,16 @@ from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
 from primum.labellings.labelling import HyperplaneLabels, Labelling, nearest, scores_of
 from primum.labellings.problem import Columns, solved
-from primum.labellings.sets import LabelSet, grouped, key_of_all, keys_of
+from primum.labellings.sets import (
+    LabelSet,
+    best_differs,
+    grouped,
+    is_uniform,
+    key_of_all,
+    keys_of,
+    sets_at,
+    undecided_rows,
+)
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
 
 # Values of p that differ by less than this fraction of the largest are equal.
@@ -207,11 +216,11 @@ class Close:
 
     def rows(self, labels: LabelSet, p: Any, p_before: Any | None) -> Any:
         """Return the indices of the rows of a block to collect."""
-        close = labels.undecided(p, self.sigma)
+        close = undecided_rows(labels, p, self.sigma)
         if p_before is not None:
-            close = close | labels.moved(p, p_before)
+            close = close | best_differs(labels, p, p_before)
         if np.isfinite(self.tied):
-            close = close & ~labels.undecided(p, self.tied)
+            close = close & ~undecided_rows(labels, p, self.tied)
         xp = library_of(p)
         chosen = xp.nonzero(close)[0]
         if not len(self.apart):
@@ -259,7 +268,7 @@ class StreamedColumns(Columns):
         of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
         def gaps_of(view: View) -> Any:
-            here, q, P = labels.at(view), of_rows(view), view.dot_by_column(V)
+            here, q, P = sets_at(labels, view), of_rows(view), view.dot_by_column(V)
             parts = (P[k : k + n_entries, :].T for k in range(0, P.shape[0], n_entries))
             return view.xp.stack(
                 [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
@@ -337,7 +346,7 @@ class StreamedColumns(Columns):
             if not labels.shape:
                 p, on_plane = p[:, 0], on_plane[:, 0]
             of_rows = q.given(view, on_plane)
-            slack = view.total(labels.at(view).slack(p, of_rows))
+            slack = view.total(sets_at(labels, view).slack(p, of_rows))
             return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
 
         sums = to_numpy(self.design.add_up(sums_of))
@@ -350,7 +359,7 @@ class StreamedColumns(Columns):
         V, along = self.B.T @ xi, self.B.T @ direction
 
         def slopes_of(view: View) -> Any:
-            here, p, change = labels.at(view), scores_of(view, V), scores_of(view, along)
+            here, p, change = sets_at(labels, view), scores_of(view, V), scores_of(view, along)
             slopes = []
             for step in steps.tolist():
                 q = here.project(here.centre - sigma * (p + step * change))
@@ -380,17 +389,17 @@ class StreamedColumns(Columns):
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
 
         def sweep_of(view: View) -> BlockSweep:
-            here, p = labels.at(view), scores_of(view, V)
+            here, p = sets_at(labels, view), scores_of(view, V)
             v = -sigma * p
             v += here.centre  # with as few temporary arrays as possible
             q = here.project(v)
             rows, chosen, band = view, None, None
             if close is not None:
                 # Rows outside the band cannot move and have no slack.
-                chosen = view.xp.nonzero(here.undecided(p, close[0]))[0]
+                chosen = view.xp.nonzero(undecided_rows(here, p, close[0]))[0]
                 rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
                 band = band_of(view.block.start + chosen, rows, rows.sum(q_of_rows), close[1])
-            face, slack = _faces_and_slacks(here, p, q, chosen, alike=labels.uniform)
+            face, slack = _faces_and_slacks(here, p, q, chosen, alike=is_uniform(labels))
             keys, off = keys_of(face), q - here.centre
             return BlockSweep(
                 view.sum(q[:, :-1] if all_but_last else q),
@@ -419,7 +428,7 @@ class StreamedColumns(Columns):
         V_before = None if close.before is None else self.B.T @ close.before
 
         def look_at(view: View) -> BlockSweep:
-            here, p = labels.at(view), scores_of(view, V)
+            here, p = sets_at(labels, view), scores_of(view, V)
             q = here.project(here.centre - sigma * p)
             p_before = None if V_before is None else scores_of(view, V_before)
             chosen = close.rows(here, p, p_before)

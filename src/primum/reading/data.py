@@ -25,7 +25,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
-from primum.labellings import LabelSet
+from primum.labellings import LabelSet, centres_of
 from primum.reading.labels import (
     KnownLabels,
     check_labels,
@@ -289,7 +289,7 @@ class TrainingData(Generic[Known]):
             n_classes = 2 if q.ndim == 1 else q.shape[1]
             labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / n_classes)
         else:
-            labels = self.sets.centres(self.n_unlabeled)
+            labels = centres_of(self.sets, self.n_unlabeled)
         labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
         labels[self.present] = to_numpy(q)[: len(self.present)]
         return labels

@@ -13,6 +13,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import LabelProblem, centred, half_square
+from primum.labellings.sets import best_differs, undecided_rows
 from primum.labellings.streamed import Close, StreamedColumns, Sweep
 from primum.solvers.faces import n_contrasts
 
@@ -135,8 +136,8 @@ class AllRows:
         """Return whether no row of the sample outside the band changes sides after a step."""
         labels, columns = self.sample.labels, self.sample.columns
         p = columns.project(point.xi)
-        moved = labels.moved(p, p + columns.project(step))
-        return not bool((moved & ~labels.undecided(p, point.sigma / point.band)).any())
+        moved = best_differs(labels, p, p + columns.project(step))
+        return not bool((moved & ~undecided_rows(labels, p, point.sigma / point.band)).any())
 
 
 def path_gap(sweep: Sweep, g: Floats) -> float:

@@ -19,6 +19,7 @@ from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import LabelsInFrame
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import Columns, LabelProblem, Solution
+from primum.labellings.sets import centres_of
 from primum.solvers.all_rows import MeasureLabels
 from primum.solvers.lbfgsb import solve_lbfgsb
 from primum.solvers.nearest_twin import solve_nearest_twin
@@ -50,7 +51,7 @@ def solve(
     ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise,
     which measures its labellings with ``measure``, if given.
     """
-    if solver in ONE_NUMBER and problem.labels.contrasts is not None:
+    if solver in ONE_NUMBER and problem.labels.shape:
         raise ValueError(
             f"Only binary classification is supported. solver={solver!r} is for two classes, but y "
             f"has {problem.labels.shape[0]}: use solver='auto'."
@@ -58,7 +59,7 @@ def solve(
     if solver in ONE_NUMBER and problem.prior is not None:
         raise ValueError(f"solver={solver!r} does not know priors: use solver='auto'.")
     if problem.n_rows == 0:
-        return Solution(problem.labels.centres(0), iterations=0)
+        return Solution(centres_of(problem.labels, 0), iterations=0)
     solver = chosen_solver(problem, solver)
     if solver == "scale":
         return solve_scale(problem, tol, max_iter, measure)

@@ -22,7 +22,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import SOFT, Held
 from primum.labellings.problem import Columns, LabelProblem
-from primum.labellings.sets import LabelSet, directions_of, groups, keys_of
+from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import (
     SMALL_RIDGE,
     ClassSystem,
@@ -80,20 +80,19 @@ def freedom_of(faces: Sequence[Face]) -> int:
 
 def n_contrasts(labels: LabelSet) -> int:
     """Return the number of directions of one label, 1 if it is a number."""
-    return 1 if labels.contrasts is None else labels.contrasts.shape[1]
+    return labels.shape[0] - 1 if labels.shape else 1
 
 
 def flat(labels: LabelSet, xi: Floats) -> Floats:
     """Return Xi as one vector, contrast by contrast."""
-    return xi if labels.contrasts is None else (labels.contrasts.T @ xi.T).ravel()
+    contrasts = contrasts_of(labels)
+    return xi if contrasts is None else (contrasts.T @ xi.T).ravel()
 
 
 def unflat(labels: LabelSet, x: Floats) -> Floats:
     """Return Xi from one vector: the inverse of ``flat``."""
-    if labels.contrasts is None:
-        return x
-    n = labels.contrasts.shape[1]
-    return np.asarray(x.reshape(n, -1).T @ labels.contrasts.T)
+    contrasts = contrasts_of(labels)
+    return x if contrasts is None else np.asarray(x.reshape(contrasts.shape[1], -1).T @ contrasts.T)
 
 
 def newton_direction(
@@ -115,13 +114,13 @@ def newton_direction(
     if freedom == 0:
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > (size := len(g) * n_contrasts(labels)):
-        one_number = labels.contrasts is None and held is None
+        one_number = not labels.shape and held is None
         if one_number and size >= FEW_STEPS_FROM and not exact:
             direction = _in_few_steps(columns, faces[0], sigma, -g)
             if direction is not None:
                 return direction
         grams = ((face.directions, columns.gram(face.rows)) for face in faces)
-        if labels.contrasts is not None and size > DIRECT_UP_TO and held is None:
+        if labels.shape and size > DIRECT_UP_TO and held is None:
             return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
         return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
     open_labels = OpenLabels(columns, faces)
@@ -309,7 +308,8 @@ def stacked(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats
 
 def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
     """Return directions (K, e) of labels as combinations of the contrasts."""
-    return directions if labels.contrasts is None else labels.contrasts.T @ directions
+    contrasts = contrasts_of(labels)
+    return directions if contrasts is None else contrasts.T @ directions
 
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
@@ -348,7 +348,7 @@ def solve_hessian(
     """
     if not grams:
         return b if held is None else _released(held, b)
-    if len(b) > DIRECT_UP_TO and labels.contrasts is not None:
+    if len(b) > DIRECT_UP_TO and labels.shape:
         return _solve_by_products(labels, grams, sigma, b, held)
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0

@@ -16,6 +16,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.labellings.problem import LabelProblem, total_of, weighted
+from primum.labellings.sets import centres_of
 
 # Problems with at least this many labels, times classes, and equations.
 WORTH_IT = 2000
@@ -41,7 +42,7 @@ def descend(
     """
     labels, weight = problem.labels, problem.columns.weight
     multiply, C, curvature = _curvature(problem)
-    q = y = labels.centres(problem.n_rows) if start is None else start
+    q = y = centres_of(labels, problem.n_rows) if start is None else start
     t, gaps = 1.0, [np.inf]
     for step in range(1, MOST_STEPS + 1):
         ahead = labels.project(y - (multiply(y) - C) / curvature)

@@ -23,7 +23,7 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
-from primum.labellings.sets import key_of_all, keys_of
+from primum.labellings.sets import key_of_all, keys_of, on_face, tied_entries
 from primum.rows import to_numpy
 from primum.solvers.faces import along_faces, faces_of, stacked, unflat
 from primum.solvers.sample import find_copies, sample_columns
@@ -165,7 +165,8 @@ def _on_face(
     level = reached[: len(R)]
     others = Mq[tie.rank :] - reached[len(R) :]
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
-    few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, tie.labels.take(free).on(face))
+    sets = on_face(tie.labels.take(free), face)
+    few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, sets)
     solution = _hold(few, level, solve_labels, tol)
     return replace(
         solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
@@ -195,7 +196,7 @@ def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats
         lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
         p, q, sets = tie.columns.project(gradient), labels, tie.labels
     rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
-    face = sets.tied(p, rounding) | sets.open(q)
+    face = tied_entries(sets, p, rounding) | sets.open(q)
     chosen = np.flatnonzero(keys_of(face))
     positions = labels.positions[chosen] if _has_band(labels) else chosen
     return positions, q[chosen], face[chosen]

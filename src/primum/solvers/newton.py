@@ -59,7 +59,7 @@ from scipy.linalg import lapack
 from primum._typing import Floats, Mask
 from primum.labellings.prior import Prior
 from primum.labellings.problem import Columns, LabelProblem, Solution, per_row, total_of, weighted
-from primum.labellings.sets import LabelSet, along
+from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
 from primum.solvers.class_blocks import (
     MAX_POINTS,
     NOTHING_LEFT,
@@ -256,7 +256,7 @@ def follow_path(
     """
     columns, labels = problem.columns, problem.labels
     tol = problem.gap_within(tol)
-    centres = labels.centres(problem.n_rows)
+    centres = centres_of(labels, problem.n_rows)
     xi = problem.residual(centres)
     point, previous = DualPoint(xi, columns.project(xi)), None
     best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
@@ -468,7 +468,8 @@ def guess_face(
         if feasible and gap <= max(aim, rounding.gap):
             if not np.array_equal(labels.open(q), face):
                 open_labels = OpenLabels(columns, faces_of(labels, labels.open(q)))
-            closest = _is_closest_to_centres(problem, q, labels.tied(p, rounding.p), open_labels)
+            tied = tied_entries(labels, p, rounding.p)
+            closest = _is_closest_to_centres(problem, q, tied, open_labels)
             return Trial(q, gap, final=closest, nu=nu), tries + 1
         if gap > 0.5 * best.gap:
             return best, tries + 1
@@ -497,7 +498,7 @@ def _solve_face(
     columns, labels, faces = problem.columns, problem.labels, open_labels.faces
     if not faces:
         return q, np.zeros(0) if xi is None else problem.multipliers(xi)
-    q, centres = q.copy(), labels.on(face).centres(len(face))
+    q, centres = q.copy(), centres_of(on_face(labels, face), len(face))
     for part in faces:
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
@@ -546,10 +547,10 @@ def _is_closest_to_centres(
         return True
     v = np.zeros(columns.shape[0] * n_contrasts(labels))
     if open_labels.faces:
-        off = q - labels.on(face).centres(len(face))
+        off = q - centres_of(on_face(labels, face), len(face))
         v = _direction_to(columns, labels, open_labels, off)
     # Entries that are neither tied nor open have a cost, which decides them.
-    sets = labels.take(doubtful).on((tied | face)[doubtful])
+    sets = on_face(labels.take(doubtful), (tied | face)[doubtful])
     closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 

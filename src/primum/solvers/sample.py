@@ -29,7 +29,7 @@ from primum._typing import Floats, Index
 from primum.equations import View
 from primum.labellings.labelling import LabelsByValue
 from primum.labellings.problem import FormedColumns, LabelProblem
-from primum.labellings.sets import LabelSet
+from primum.labellings.sets import LabelSet, is_uniform
 from primum.labellings.streamed import KnownSums, StreamedColumns
 from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
@@ -200,7 +200,7 @@ def find_copies(
     None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
     identical rows may have different label sets.
     """
-    if not labels.uniform or merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
+    if not is_uniform(labels) or merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
         return None
     direction, scale = _direction(sample)
     v, B_t = direction @ columns.B / scale, columns.B.T

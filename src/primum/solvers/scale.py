@@ -34,7 +34,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import FormedColumns, LabelProblem, Solution, centred, half_square
-from primum.labellings.sets import directions_of
+from primum.labellings.sets import directions_of, is_uniform
 from primum.labellings.streamed import StreamedColumns
 from primum.solvers.all_rows import (
     NARROWEST_BAND,
@@ -81,11 +81,11 @@ def solve_scale(
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.labels))
-    if problem.labels.uniform:
+    if is_uniform(problem.labels):
         drawn = merged(drawn)  # a row with many copies may stay undecided; it counts as one row
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
-    rough = columns.design.rows.single and problem.prior is None and problem.labels.uniform
+    rough = columns.design.rows.single and problem.prior is None and is_uniform(problem.labels)
     rows, goal = AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and rough:
@@ -115,7 +115,7 @@ def _follow_model(
     """Return (the better of a labelling and that of models of all rows, iterations)."""
     labels = rows.problem.labels
     few = ModelRows.of(*sample_columns(rows.columns, matched=False))
-    few = few.merged() if labels.uniform else few
+    few = few.merged() if is_uniform(labels) else few
     sample = replace(rows.problem, columns=few.columns, labels=labels.take(few.positions))
     start = sample_stage(sample, tol, max_iter)
     start = replace(start, iterations=start.iterations + iterations)
@@ -246,7 +246,7 @@ def _minimise_psi(
     labels are still to be determined.
     """
     problem, labels, sigma = rows.problem, rows.problem.labels, point.sigma
-    several = labels.contrasts is not None and problem.prior is None
+    several = bool(labels.shape) and problem.prior is None
     most = STEPS_OF_CLASSES if several else STEPS_PER_SIGMA
     for step in range(most):
         xi, here = point.xi, point.sweep

@@ -29,7 +29,7 @@ import numpy as np
 
 from primum._typing import Floats, Index, Mask
 from primum.labellings.problem import FormedColumns, LabelProblem, centred, total_of
-from primum.labellings.sets import keys_of
+from primum.labellings.sets import keys_of, margins_of
 from primum.labellings.streamed import Close
 from primum.rows import joined_weights
 from primum.solvers.all_rows import AllRows, Best, SweptPoint, labels_on_path
@@ -174,7 +174,7 @@ def _with_collected(rows: AllRows, exact: ModelRows, point: SweptPoint) -> Model
     most = max(EXACT_ROWS, EXACT_PER_COLUMN * r * n_contrasts(labels), rows.largest_band)
     if len(exact.positions) <= most:
         return exact
-    margins = labels.take(exact.positions).margins(exact.columns.project(point.xi))
+    margins = margins_of(labels.take(exact.positions), exact.columns.project(point.xi))
     return exact.take(np.argpartition(margins, most)[:most])
 
 
@@ -211,7 +211,7 @@ def _close_sigma(rows: AllRows, model: LabelProblem, found: OnPath) -> float:
     """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
     labels, weight = model.labels, model.columns.weight
     decided = keys_of(labels.open(found.q)) == 0
-    margins = labels.margins(found.point.p)[decided]
+    margins = margins_of(labels, found.point.p)[decided]
     order = np.argsort(margins)
     count = np.cumsum((np.ones(len(found.q)) if weight is None else weight)[decided][order])
     some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * rows.largest_band)))

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._typing import Floats
 from primum.equations import Linear
-from primum.labellings import ImplicitProblem, LabelInterval
+from primum.labellings import ImplicitProblem, LabelInterval, is_uniform
 from primum.methods.base import unfitted_like, with_parameters
 from primum.methods.icls.classifier import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
@@ -246,7 +246,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
 
     def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:
         assert data.label_set is not None
-        if not data.label_set.uniform:  # bounds of rows are stored in NumPy arrays
+        if not is_uniform(data.label_set):  # bounds of rows are stored in NumPy arrays
             labels = to_numpy(labels)
         possible = data.label_set.take(np.arange(labels.shape[0]))
         # Restored targets can exceed their bounds by rounding.

@@ -56,7 +56,7 @@ from primum._sklearn import StrOptions
 from primum._typing import Floats
 from primum.equations import Design, RowCurvature
 from primum.labellings import LeastSquaresFamily, sets
-from primum.labellings.sets import LabelSet, along, directions_of, keys_of
+from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of, keys_of
 from primum.methods.base import convergence_advice, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
@@ -96,7 +96,7 @@ class SoftLabelProblem:
     def __init__(self, family: LeastSquaresFamily, label_set: LabelSet) -> None:
         equations = self.equations = family.equations
         self.label_set = label_set
-        contrasts = label_set.contrasts
+        contrasts = contrasts_of(label_set)
         self.contrasts = np.ones((1, 1)) if contrasts is None else contrasts
         self.labeled, self.unlabeled = equations.design(family.labeled.rows), family.unlabeled
         self.y = _columns(family.labeled.y)
