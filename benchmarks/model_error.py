@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from primum.comparison.plan import rng_for
 from primum.experiments.datasets import load
-from primum.judging.difference import n_counted, n_independent, rate_interval, tails_of
+from primum.judging.intervals import n_counted, n_independent, rate_interval, tails_of
 
 DATA = ("digits", "wdbc", "diabetes", "transfusion", "mammography", "usps", "digit1", "coil2")
 SIZES = (40, 100)

@@ -4,7 +4,7 @@ The card of a model comes from predictions for rows that were held out, except f
 fitted to all rows predicts for the unlabelled ones. A row that several repeats hold out counts
 once. The interval of the loss allows for the rows it is estimated from, for training sets that are
 smaller than the final one, and for the choice among the methods: see
-``primum.judging.difference``.
+``primum.judging.intervals``.
 
     classes    guessing is the most frequent class; recall and precision of every class
     numbers    guessing is the mean of the known numbers; how large the errors are
@@ -23,7 +23,8 @@ from sklearn.metrics import roc_auc_score
 from primum._typing import AnyArray, Floats, Index
 from primum._words import counted, listed
 from primum.comparison.words import show_loss, show_loss_in_unit, with_article
-from primum.judging.difference import (
+from primum.judging.held_out import largest_cost
+from primum.judging.intervals import (
     around,
     design_effect,
     mean_interval,
@@ -33,7 +34,6 @@ from primum.judging.difference import (
     row_means,
     tails_of,
 )
-from primum.judging.held_out import largest_cost
 from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level

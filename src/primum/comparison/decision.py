@@ -7,7 +7,7 @@ themselves choose their rule on their cross-fitted scores.
 Of the recommended model, precision and recall are shown against the threshold. Every labelled row
 counts once, with the mean of its held-out scores over the repeats. Recall and precision are rates,
 of rows of the class and of rows that are predicted as such; their intervals are those of
-``primum.judging.difference``. The interval of the threshold comes from a bootstrap: rows, or groups
+``primum.judging.intervals``. The interval of the threshold comes from a bootstrap: rows, or groups
 where rows belong together, are drawn again with replacement, and the rule is chosen again.
 """
 
@@ -24,7 +24,7 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.plan import rng_for
 from primum.comparison.records import HeldOutPredictions
 from primum.comparison.target import FEW_LABELS
-from primum.judging.difference import design_effect, rate_interval, row_means, tails_of
+from primum.judging.intervals import design_effect, rate_interval, row_means, tails_of
 from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
 from primum.judging.words import capitalised, interval_level, judges_itself, percent_of_level
 from primum.pages.charts import Band, threshold_chart

@@ -45,8 +45,8 @@ from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
 from primum.comparison.store import ResultStore, Unit, distributions_of
 from primum.comparison.target import Target
 from primum.judging.words import judges_itself
-from primum.methods.grouped import keep_groups
 from primum.methods.icls.classifier import WithPrior
+from primum.methods.least_squares.tuning import keep_groups
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.classifiers import Entry, known_mask, last_step
 from primum.reading.known import drawn_confidence, drawn_share

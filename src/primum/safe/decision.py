@@ -31,7 +31,7 @@ from primum.judging.objectives import (
     with_storable_cost,
 )
 from primum.methods.base import AT_LEAST_ONE, fitting, with_parameters
-from primum.methods.grouped import keep_groups
+from primum.methods.least_squares.tuning import keep_groups
 from primum.reading.classifiers import Entry, class_scores, last_step
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.known import read_chosen

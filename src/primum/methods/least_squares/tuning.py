@@ -3,31 +3,36 @@
 ``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
 are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments, how models
 are scored, and what an estimator remembers of a model. The supervised ones are the twins of
-``ICLSClassifierCV`` and ``ICLSRegressorCV``.
+``ICLSClassifierCV`` and ``ICLSRegressorCV``. Where rows belong together, ``keep_groups`` lets them,
+and logistic regression, choose the penalty in folds that keep groups together: otherwise similar
+rows would be in both training and test sets, and the penalty would be too small for new groups.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import Floats
+from primum._typing import Floats, Index
 from primum.labellings import Shares
 from primum.methods.base import fitted_attributes, fitting, unfitted_like, with_parameters
 from primum.methods.least_squares import classifier, search
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.methods.least_squares.search import FoldScores, Grid, Search
+from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
-from primum.reading.folds import read_folds
+from primum.reading.folds import read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import KnownTargets
 
@@ -35,6 +40,8 @@ from primum.reading.targets import KnownTargets
 # scores.
 ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
+# What scikit-learn's classifiers mean by cv=None.
+USUAL_FOLDS = 5
 
 
 @with_parameters
@@ -457,3 +464,37 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
             The fitted estimator.
         """
         return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
+
+
+def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> None:
+    """Let a classifier that chooses its penalty in a number of folds keep groups together.
+
+    Parameters
+    ----------
+    estimator : classifier or pipeline
+        About to be fitted, and changed. Other classifiers than those whose ``cv`` is known to
+        split rows are left alone.
+    labeled : array of int
+        Positions of the labelled rows among those that it is fitted to.
+    codes, groups : array
+        Classes, of which numbers have one, and groups of the labelled rows.
+    """
+    for part in _tuned_parts(last_step(estimator)):
+        if part.cv is None or isinstance(part.cv, Integral):
+            most = USUAL_FOLDS if part.cv is None else int(part.cv)
+            folds = tuning_folds(most, codes, groups)
+            if folds:
+                part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
+                if getattr(part, "shuffle", False):  # of a number of folds only
+                    part.set_params(shuffle=False)
+
+
+def _tuned_parts(classifier: Any) -> Iterator[Any]:
+    """Yield the classifiers that tune themselves: this one, or those that it averages."""
+    from sklearn.ensemble import VotingClassifier, VotingRegressor  # loads all trees
+
+    if isinstance(classifier, VotingClassifier | VotingRegressor):
+        for _, part in classifier.estimators:
+            yield from _tuned_parts(part)
+    elif isinstance(classifier, Tuned | LogisticRegressionCV):
+        yield classifier

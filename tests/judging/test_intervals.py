@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from primum.judging.difference import (
+from primum.judging.intervals import (
     design_effect,
     mean_interval,
     n_counted,
