@@ -29,7 +29,7 @@ from primum.equations.coordinates import (
 )
 from primum.equations.normal import equations_of
 from primum.labellings.labelling import Labelling
-from primum.labellings.problem import Columns, FormedColumns
+from primum.labellings.problem import FormedColumns, ProblemColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import KnownSums, StreamedColumns
 from primum.rows import LabeledRows, Rows
@@ -71,7 +71,9 @@ class LeastSquaresFamily:
         """Return the same from ``sum x q``, the only quantity that depends on q."""
         return self.equations.solve(self.known + moment, start)
 
-    def columns(self, B: Floats, known: Callable[[], KnownSums | None] | None = None) -> Columns:
+    def columns(
+        self, B: Floats, known: Callable[[], KnownSums | None] | None = None
+    ) -> ProblemColumns:
         """Return the matrix ``M = B X_u'`` of a label problem in the form that suits its size.
 
         ``known`` computes sums over all columns without a pass, or returns None if that would lose

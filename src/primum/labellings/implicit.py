@@ -67,7 +67,7 @@ from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import Shares
 from primum.labellings.prior_problem import PriorProblem, prior_problem
-from primum.labellings.problem import Columns, LabelProblem, centred, without_mean
+from primum.labellings.problem import LabelProblem, ProblemColumns, centred, without_mean
 from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import KnownSums
 from primum.rows import ArrayRows, LabeledRows, to_numpy
@@ -219,7 +219,7 @@ def with_prior(
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
 
 
-def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) -> Columns:
+def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) -> ProblemColumns:
     """Return ``M = W Z_u'``."""
     T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
 
@@ -247,7 +247,7 @@ def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
     return replace(problem, target=without_mean(target), loss_floor=floor)
 
 
-def _misfit_of_sums(columns: Columns, target: Floats) -> float:
+def _misfit_of_sums(columns: ProblemColumns, target: Floats) -> float:
     """Return the squares of ``M Q - T`` in the direction of equal numbers for all classes."""
     one = np.ones(columns.shape[1]) if columns.streamed is None else _Ones()
     off = columns.accumulate(one) - target.sum(axis=1)

@@ -259,10 +259,7 @@ class LastPass:
 
     def _residual(self, q: Labelling, moment: Floats) -> Floats | None:
         """Return ``M Q - T``, if the certificate is to use the slack at this point."""
-        problem = self.implicit.problem
-        if self.implicit.prior is None and problem.columns.streamed is not None:
-            return problem.residual(q, moment)
-        return None
+        return self.implicit.problem.residual(q, moment) if self.implicit.prior is None else None
 
     def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _Read:
         gamma = self.family.gamma_of(moment)

@@ -30,7 +30,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import by_row
 from primum.labellings.labelling import Labelling
-from primum.labellings.problem import Columns, Judgement, LabelProblem, centred
+from primum.labellings.problem import Judgement, LabelProblem, ProblemColumns, centred
 from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
@@ -43,7 +43,7 @@ class NearestTwin:
 
     Attributes
     ----------
-    columns : Columns
+    columns : ProblemColumns
         M; the first r of its k dimensions are ``M_1``.
     strength : array (r,)
         S, the singular values of the labelled metric that are not zero.
@@ -57,7 +57,7 @@ class NearestTwin:
         The label sets of the rows.
     """
 
-    columns: Columns
+    columns: ProblemColumns
     strength: Floats
     goal: Floats
     twin: Floats

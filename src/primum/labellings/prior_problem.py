@@ -13,7 +13,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Prior, Shares
-from primum.labellings.problem import Columns, Judgement, LabelProblem, centred, weighted
+from primum.labellings.problem import Judgement, LabelProblem, ProblemColumns, centred, weighted
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
 # needed, and the worse conditioned is the problem.
@@ -30,13 +30,13 @@ class PriorProblem:
         The problem without the prior.
     prior : Prior
         The prior, for the columns below.
-    columns : Columns
+    columns : ProblemColumns
         M, with a row of ones if it lacks one.
     """
 
     problem: LabelProblem
     prior: Prior
-    columns: Columns
+    columns: ProblemColumns
 
     @property
     def has_row_of_ones(self) -> bool:

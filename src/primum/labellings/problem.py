@@ -18,9 +18,12 @@ are optimal, the one closest to the centres of the label sets, the least committ
 A prior restricts M Q, and changes the first two terms of D (``prior.py``).
 
 The matrix ``M = B X_u'`` is formed when it is small (``FormedColumns``) and never when it is large
-(``streamed.py``). A solver needs the products ``M'Xi``, ``M Q``, ``M_J M_J'``, ``M_J'M_J`` and
-``M_J`` itself, and the sums of slacks. Every row of X_u has a weight, which multiplies q and the
-Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both have one axis.
+(``streamed.py``). Solvers in memory need eight things of it (``Columns``): its shape, the weights
+of its columns and their lengths, the products ``M'Xi``, ``M Q``, ``M_J M_J'`` and ``M_J'M_J``, and
+``M_J`` itself. A proof needs the sums of slacks and counts the passes over the rows, and other M
+of the same rows prepare a problem (``ProblemColumns``). Every row of X_u has a weight, which
+multiplies q and the Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both
+have one axis.
 """
 
 import math
@@ -49,7 +52,7 @@ EXACT = 1e-9
 
 
 class Columns(ABC):
-    """The matrix M, through the products that solvers need: each is one pass over the rows.
+    """The matrix M, through the products that solvers in memory need.
 
     Attributes
     ----------
@@ -57,22 +60,10 @@ class Columns(ABC):
         (r, U).
     weight : array (U,) or None
         Weight of each row; None: 1.
-    passes : int
-        Number of passes over the rows so far.
-    streamed : StreamedColumns or None
-        The same, if M is not formed; None if it is.
     """
 
     shape: tuple[int, int]
     weight: Floats | None
-
-    @property
-    def streamed(self) -> "StreamedColumns | None":  # noqa: D102
-        return None
-
-    @property
-    @abstractmethod
-    def passes(self) -> int: ...  # noqa: D102
 
     @abstractmethod
     def project(self, xi: Floats) -> Floats:
@@ -81,10 +72,6 @@ class Columns(ABC):
     @abstractmethod
     def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return ``M Q``, with rows weighted; ``moment`` is X_u'Q, if it is known."""
-
-    @abstractmethod
-    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:
-        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
 
     @abstractmethod
     def take(self, index: Index) -> Floats:
@@ -103,8 +90,32 @@ class Columns(ABC):
     def lengths(self) -> Floats:
         """Return the length of every column."""
 
+
+class ProblemColumns(Columns):
+    """The matrix M of a problem: with what its proof and its preparation need as well.
+
+    Attributes
+    ----------
+    passes : int
+        Number of passes over the rows so far.
+    streamed : StreamedColumns or None
+        The same, if M is not formed, for solvers that need few passes; None if it is.
+    """
+
+    @property
     @abstractmethod
-    def scaled(self, factor: Floats) -> "Columns":
+    def passes(self) -> int: ...  # noqa: D102
+
+    @property
+    def streamed(self) -> "StreamedColumns | None":  # noqa: D102
+        return None
+
+    @abstractmethod
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:
+        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
+
+    @abstractmethod
+    def scaled(self, factor: Floats) -> "ProblemColumns":
         """Return the first dimensions of M, each multiplied by its factor."""
 
     @abstractmethod
@@ -112,11 +123,11 @@ class Columns(ABC):
         """Return u with ``M'u = 1`` for every row, if there is one."""
 
     @abstractmethod
-    def with_ones(self, entry: float) -> "Columns":
+    def with_ones(self, entry: float) -> "ProblemColumns":
         """Return M with a further row of equal entries."""
 
 
-class FormedColumns(Columns):
+class FormedColumns(ProblemColumns):
     """M as an array (r, U)."""
 
     passes = 0
@@ -256,7 +267,7 @@ class LabelProblem:
 
     Attributes
     ----------
-    columns : Columns
+    columns : ProblemColumns
         M, with the weight of every row.
     target : array (r,) or (r, K)
         T. With several classes its columns add up to 0.
@@ -273,7 +284,7 @@ class LabelProblem:
         Bounds on the shares of the classes, if there are any.
     """
 
-    columns: Columns
+    columns: ProblemColumns
     target: Floats
     labels: LabelSet = field(default_factory=LabelInterval)
     loss_unit: float = 1.0

@@ -23,7 +23,7 @@ from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
 from primum.labellings.labelling import HyperplaneLabels, Labelling, nearest, scores_of
-from primum.labellings.problem import Columns, solved
+from primum.labellings.problem import ProblemColumns, solved
 from primum.labellings.sets import (
     LabelSet,
     best_differs,
@@ -238,7 +238,7 @@ def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
     return Band(total, pieces if count <= limit else None, count, limit)
 
 
-class StreamedColumns(Columns):
+class StreamedColumns(ProblemColumns):
     """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
 
     def __init__(self, B: Floats, design: Design, known: KnownSums | None = None) -> None:

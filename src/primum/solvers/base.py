@@ -18,7 +18,7 @@ from primum._typing import Floats
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import LabelsInFrame
 from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import Columns, LabelProblem, Solution
+from primum.labellings.problem import LabelProblem, ProblemColumns, Solution
 from primum.labellings.sets import centres_of
 from primum.solvers.all_rows import MeasureLabels
 from primum.solvers.lbfgsb import solve_lbfgsb
@@ -135,7 +135,7 @@ def _solve_prior(
     return replace(solution, iterations=iterations)
 
 
-def _in_frame(solution: Solution, columns: Columns) -> Solution:
+def _in_frame(solution: Solution, columns: ProblemColumns) -> Solution:
     """Return a solution whose labels are a function of the design rows of some columns.
 
     A row of ones in M needs a leading 1 in the design rows, which those of the model may lack.
