@@ -97,7 +97,7 @@ def test_data_must_be_named_pairs():
     X, y = two_classes(60, 0, 3)[:2]
     with pytest.raises(ValueError, match=r"data must be a dict \{name: \(X, y\)\}, .* got tuple"):
         make((X, y))
-    with pytest.raises(ValueError, match=r"data\['a'\] is no pair \(X, y\): got ndarray"):
+    with pytest.raises(ValueError, match=r"data\['a'\] is not a pair \(X, y\): got ndarray"):
         make({"a": X})
 
 

@@ -303,7 +303,7 @@ prior_options = with_options(
         callback=_one_prior,
         is_eager=True,  # read before the level, which is checked against it
         help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "
-        "yes=0.2:0.4; repeat it for further classes, classes not named are unrestricted. "
+        "yes=0.2:0.4; repeat it for further classes. Other classes are unrestricted. "
         f"{CONFIDENCE}: bounds computed from the labelled rows.",
     ),
     click.option(
@@ -324,8 +324,8 @@ FORMAT_OPTIONS = with_options(
         "--decimal",
         type=click.Choice([".", ","]),
         help='Decimal mark of numbers in text; default: ".", or "," if semicolons separate the '
-        "fields and the numbers have commas. Whether 1.234 has decimals or thousands depends on it "
-        "or, if it is not given, on the numbers of other columns.",
+        "fields and the numbers have commas. It decides whether 1.234 means 1234; without it, the "
+        "numbers of other columns do.",
     ),
     click.option("--encoding", callback=_encoding, default="utf-8", help="Encoding of CSV files."),
     click.option(

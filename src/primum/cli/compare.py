@@ -114,27 +114,29 @@ TABLE_OPTIONS = options.with_options(
         "--classes",
         "target_kind",
         flag_value=CLASSES,
-        help="Treat the target as classes, although it looks like numbers to predict.",
+        help="Treat the target as classes even if it looks like numbers to predict.",
     ),
     click.option(
         "--regression",
         "target_kind",
         flag_value=NUMBERS,
-        help="Treat the target as numbers to predict, although it looks like classes.",
+        help="Treat the target as numbers to predict even if it looks like classes.",
     ),
     click.option(
         "--bounds",
         type=options.BoundsOption(),
-        help="Range that is certain to contain all numbers to predict, for example 0:100; ICLS is "
-        "then compared too.",
+        help="Range certain to contain all numbers to predict, for example 0:100. With it, ICLS is "
+        "compared too.",
     ),
     options.id_option("Column that identifies the rows: not a feature; copied to predictions."),
-    click.option("--group", help="Column with groups: rows of one patient, say, stay together."),
+    click.option(
+        "--group", help="Column that names groups, such as patients, whose rows stay together."
+    ),
     options.chosen_option,
     click.option(
         "--independent-rows",
         is_flag=True,
-        help="No rows belong together, although a column looks as if they did.",
+        help="Say that no rows belong together, even if a column looks as if some do.",
     ),
     click.option(
         "--exclude",
@@ -145,23 +147,24 @@ TABLE_OPTIONS = options.with_options(
 RUN_OPTIONS = options.with_options(
     click.option(
         "--scoring",
-        help="How predictions are judged. Of classes: accuracy (the default), balanced_accuracy, "
-        "f1, average_precision, recall_at_precision=0.9, neg_brier_score, neg_log_loss; of "
-        "numbers: rmse (the default), mae, r2, rmsle; or another scorer of scikit-learn. Models "
-        "choose their decision rule for balanced_accuracy, f1 and recall_at_precision.",
+        help="How to judge predictions. Classes: accuracy (the default), balanced_accuracy, f1, "
+        "average_precision, recall_at_precision=0.9, neg_brier_score, neg_log_loss; numbers: rmse "
+        "(the default), mae, r2, rmsle; or another scorer of scikit-learn. Models choose their "
+        "decision rule for balanced_accuracy, f1 and recall_at_precision.",
     ),
     click.option(
         "--positive",
-        help="The class of interest, of two: f1, average_precision and recall_at_precision are "
-        "about it.",
+        help="The class of interest, one of two, for f1, average_precision and "
+        "recall_at_precision.",
     ),
     click.option(
         "--cost",
         multiple=True,
         type=options.ErrorCost(),
         callback=_one_cost,
-        help="Cost of an error as TRUE:PREDICTED=COST, for example yes:no=5; repeat it for further "
-        "errors, any other costs 1. Models predict the class with the least expected cost.",
+        help="Cost of predicting PREDICTED where TRUE is right, for example yes:no=5; repeat it "
+        "for further errors. All others cost 1. Models predict the class with the least expected "
+        "cost.",
     ),
     click.option(
         "--shift",
@@ -195,23 +198,23 @@ RUN_OPTIONS = options.with_options(
         "--repeats",
         "n_repeats",
         type=click.IntRange(min=1),
-        help="How often the labelled rows are split into folds; default: 3.",
+        help="How many times to split the labelled rows into folds; default: 3.",
     ),
     click.option(
         "--curves/--no-curves",
         default=True,
-        help="Learning curves over the number of unlabelled rows.",
+        help="Draw learning curves over the number of unlabelled rows.",
     ),
     click.option(
         "--time-budget",
         type=click.FloatRange(min=0, min_open=True),
-        help="Seconds; what would take longer is left out, which the report says.",
+        help="Limit in seconds; fits that would exceed it are left out and listed in the report.",
     ),
     click.option(
         "--max-rows",
         type=click.IntRange(min=100),
         default=10_000,
-        help="Of a longer table, compare on a random sample of its rows.",
+        help="Use a random sample of this many rows of a longer table.",
     ),
     click.option(
         "--seed",
@@ -247,7 +250,7 @@ OUTPUT_OPTIONS = options.with_options(
         help="Name of another model of the table to save with --save-model, for example baseline.",
     ),
     click.option("--resume", is_flag=True, help="Continue the comparison in the folder."),
-    click.option("--force", is_flag=True, help="Replace output that exists."),
+    click.option("--force", is_flag=True, help="Replace existing output."),
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
@@ -271,7 +274,7 @@ def compare(
     quiet: bool,
     **settings: Any,  # of primum.compare
 ) -> None:
-    """Answer whether the unlabelled rows of DATA help, and which model to use.
+    """Find out whether the unlabelled rows of DATA help, and which model to use.
 
     DATA is a table (CSV, Parquet or a spreadsheet) with one row per case; some rows have a class,
     or a number, in the column --target. Its columns are prepared automatically. Prints a verdict

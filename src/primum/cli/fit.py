@@ -266,10 +266,16 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 @click.option(
     "--prepare/--no-prepare",
     default=True,
-    help="Prepare the columns as primum compare does. --no-prepare: features are finite numbers "
-    "and used as they are; Parquet rows of --unlabeled are read out of core.",
+    help="Prepare the columns as primum compare does. With --no-prepare, features must be finite "
+    "numbers and are used as they are, and Parquet rows of --unlabeled are read out of core.",
 )
-@click.option("--method", type=click.Choice(list(METHODS)), default="icls")
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="icls",
+    help="Implicitly constrained least squares (icls), least squares with the second moments of "
+    "all rows (usm), or supervised least squares.",
+)
 @click.option(
     "--alpha",
     type=options.Penalty(),
@@ -307,11 +313,11 @@ def fit(
 ) -> None:
     """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
 
-    Rows of DATA without a label are unlabelled rows, and so are those of further tables. Columns
-    are prepared as primum compare does: missing cells are imputed, categories become columns of 0
-    and 1, dates become days, and all features are standardised, so that --alpha does not depend on
-    units; with free text, they become components of all rows. primum predict then takes tables as
-    they are.
+    Rows of DATA without a label are unlabelled rows, and so are those of --unlabeled. Columns are
+    prepared as by primum compare: missing cells are imputed, categories become columns of 0 and 1,
+    dates become days, and all features are standardised, so that --alpha does not depend on units.
+    A table with free text becomes components of all rows. primum predict prepares tables in the
+    same way.
     """
     refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
     for_icls = {name: value for name, value in for_icls.items() if value is not None}

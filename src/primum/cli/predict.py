@@ -64,8 +64,8 @@ KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean"
     "for the second, in sorted order. Clipped to [0, 1] it is an uncalibrated estimate of the "
     "probability of the second class; raw, it can lie outside [0, 1] and ranks all rows. With "
     "more than two classes, add one such column per class, named score_ and the class; clipped, "
-    "they are the nearest probabilities to the scores: not negative, with sum 1. Of a model that "
-    "is not least squares, these are its probabilities and its decision values.",
+    "they are the nearest probabilities to the scores: not negative, with sum 1. For other models, "
+    "clipped adds their probabilities, and raw their decision values.",
 )
 @options.format_options
 @options.out_option
@@ -86,9 +86,9 @@ def predict(
     passed, further columns have the probability of each class; those of a least-squares
     model are its clipped scores.
 
-    A model that does not prepare a table (of primum fit --no-prepare, or stored by primum.save)
-    needs finite numbers. DATA, CSV or Parquet, is then processed out of core, so that it can be of
-    any size, and probabilities are written if --score clipped is passed.
+    A model that does not prepare a table (from primum fit --no-prepare, or stored by primum.save)
+    needs finite numbers. DATA, CSV or Parquet, is then processed out of core, so it can be of any
+    size, and probabilities are written with --score clipped only.
     """
     options.check_table_name(out)
     options.refuse_inputs(out, [("MODEL", model), ("DATA", data)])
@@ -307,7 +307,9 @@ def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: Tabl
             "compute them with the same embedding."
         )
     if strange:
-        warn(f"in {where}, {strange} cells are no vectors of {length} numbers: treated as missing.")
+        warn(
+            f"in {where}, {strange} cells are not vectors of {length} numbers: treated as missing."
+        )
     return cells
 
 

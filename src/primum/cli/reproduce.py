@@ -190,7 +190,7 @@ def reproduce(
 
     The targets safe-choice... compare SafeClassifier with tuned supervised models instead, and
     safe-regression compares SafeRegressor with tuned ridge regression.
-    settling measures how many labels, of rows where two models differ, answer which one is better.
+    settling measures how many labels of rows where two models differ show which one is better.
 
     Writes results.parquet, summary.csv, tables, figures and report.html. An interrupted run
     continues with --resume; finished repeats are not lost. --methods adds columns to its tables and

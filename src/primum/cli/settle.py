@@ -43,12 +43,12 @@ def settle(
     force: bool,
     table_format: TableFormat,
 ) -> None:
-    """Settle which model of a comparison is better on your rows, by labels of some of them.
+    """Find out which model of a comparison is better on your rows, by labels of a few of them.
 
-    REPORT is the folder that primum compare has written, SHEET its rows_to_label.csv (or .xlsx),
-    wholly or partly filled in, or the sheet that the page label.html downloads; by default the
-    sheet in the folder. Labels accumulate: come back with more at any time. Prints what is settled,
-    which model to use and what is still needed, and updates the report.
+    REPORT is the folder that primum compare wrote, SHEET its rows_to_label.csv (or .xlsx), wholly
+    or partly filled in, or the sheet that the page label.html downloads; default: the sheet in the
+    folder. Labels accumulate: come back with more at any time. Prints the answers so far, which
+    model to use and how many labels are still needed, and updates the report.
     """
     folder = report if report.is_dir() else report.parent
     if model is not None:

@@ -117,7 +117,7 @@ def compare(
         Markers of missing cells and of unknown labels in a table, in addition to empty cells.
     decimal : {".", ","}, default=None
         The decimal mark of numbers that are written as text in a table; the other one separates
-        thousands. None finds out; it matters for numbers such as 1.234.
+        thousands. None means that it is detected; it matters for numbers such as 1.234.
     target_kind : {"auto", "classes", "numbers"}, default="auto"
         What is predicted. "auto" recognises numbers, such as prices, by their fractions, or by
         being many, mostly different and far apart; the result says so. A few different numbers
@@ -134,8 +134,8 @@ def compare(
         baseline. For numbers it means SafeRegressor, ICLSRegressor if there are bounds, a random
         forest and a histogram booster, by the same names.
     baseline : "default", str, model or list of (name, model), default="default"
-        Supervised model, fitted to labelled rows; of several, the averaged scores, or numbers, are
-        the baseline. "default" means ridge and logistic regression, both tuned, which are also
+        Supervised model, fitted to labelled rows; the scores of several, or their numbers, are
+        averaged. "default" means ridge and logistic regression, both tuned, which are also
         available by the names "ridge" and "logistic"; for numbers, tuned ridge regression.
         "hist_gradient_boosting", "tabpfn", "tabicl" and "catboost" are available by name too, the
         last three if the package is installed. The default SafeClassifier, or SafeRegressor, is
@@ -158,8 +158,8 @@ def compare(
         columns, or a matrix in the order of the classes. Every model then predicts the class of
         least expected cost, and the verdict is on the cost per row.
     positive : object, default=None
-        The class of interest, of two: "f1", "average_precision" and "recall_at_precision" are about
-        it, and so are precision and recall in the report.
+        The class of interest, one of two, to which "f1", "average_precision" and
+        "recall_at_precision" refer, and precision and recall in the report.
     cv : int, splitter or iterable, default=None
         How the labelled rows are split: a number of folds, which are stratified by class and keep
         groups together, a scikit-learn splitter (for rows ordered in time), or pairs of indices of
@@ -191,14 +191,14 @@ def compare(
         labelled rows, of labelled ones, as far as every class keeps three of them.
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
-        once and judged by its cross-fitted scores, which is many times faster; its loss is then
-        the baseline's plus the difference that it observed, but not below 0. A ``prepare`` that
-        learns from labels implies True, and so does a SafeClassifier whose own ``baseline`` is
-        another one; if that is left open, it is the one of the comparison.
+        once and judged by its cross-fitted scores, which is many times faster; its loss is then the
+        baseline's plus the difference that it observed, but not below 0. A ``prepare`` that learns
+        from labels implies True, and so does a SafeClassifier with a ``baseline`` other than that
+        of the comparison, which is its default here.
     equivalence : float, default=None
         Differences up to this size make no practical difference. None means 0.01, one point of
-        error, and of costs 5% of the baseline's cost per row; of numbers it is a share of the loss
-        of the baseline, 0.02 by default.
+        error, or with costs 5% of the baseline's cost per row. For numbers it is a share of the
+        loss of the baseline, 0.02 by default.
     level : float, default=0.95
         The probability that an answer needs; it is adjusted for the number of methods.
     random_state : int, RandomState instance or None, default=0
@@ -207,8 +207,8 @@ def compare(
         Number of processes; -1 means one per core. It does not affect the result.
     time_budget : float, default=None
         Seconds. Slow classifiers, further repeats and learning curves that would not end in time
-        are left out, which the result says; a fit that has begun is not interrupted.
-        SafeClassifier leaves out candidates that would take too long.
+        are left out, as the result says; a fit that has begun is not interrupted. SafeClassifier
+        leaves out candidates that would take too long.
     folder : path, default=None
         Where fits are stored. An interrupted comparison continues there with ``resume=True``, and
         methods and repeats can be added.

@@ -51,7 +51,7 @@ def baseline_with_rule(entries: Sequence[Entry], objective: Objective, n_folds: 
     lacking = [entry.name for entry in entries if not hasattr(entry.estimator, "predict_proba")]
     if lacking:
         raise ValueError(
-            f"The baseline {lacking[0]!r} has no predict_proba, so that costs cannot choose the "
+            f"The baseline {lacking[0]!r} has no predict_proba, so costs cannot choose the "
             "class that the average of the baselines predicts: calibrate it with "
             "CalibratedClassifierCV."
         )

@@ -110,7 +110,7 @@ def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
     if not target.can_be_averaged(entries):
         lacking = next(e.name for e in entries if not hasattr(e.estimator, "predict_proba"))
         raise ValueError(
-            f"The baseline {lacking!r} has no predict_proba, so that the average of the baselines "
+            f"The baseline {lacking!r} has no predict_proba, so the average of the baselines "
             "cannot be fitted as a model: calibrate it with CalibratedClassifierCV."
         )
     if len(entries) == 1:

@@ -88,24 +88,24 @@ class Comparison:
     level : float
         The probability that an answer needs.
     data_alerts : sequence of Alert
-        What is suspicious about the data.
+        Suspicious properties of the data.
     verdict : str
         The headline as text: one line each for alerts, answer, reason and next step.
     headline : Headline
         The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
     alerts : list of Alert
-        What changes how far the answer may be believed, each with ``kind``, ``text`` and
-        ``withholds``, whether no help is claimed because of it.
+        Reasons to trust the answer less, each with ``kind``, ``text`` and ``withholds``: whether no
+        help is claimed because of it.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     model_card : ModelCard, NumberCard or None
-        What is known of the recommended model from rows that were held out: its loss with an
-        interval that allows for the choice among the methods, the loss of guessing, recall and
-        precision of every class, the confusion matrix, the number of unlabelled rows that it
-        assigns to every class, and ``alerts`` if it hardly beats guessing or does not find a class.
-        Of numbers: R2, how large errors are, held-out rows with the largest ones, and how many
-        predictions for unlabelled rows are outside the range of the known numbers.
-        None if a folder of an earlier version, which lacks the predictions, is continued.
+        The recommended model on held-out rows: its loss with an interval that allows for the choice
+        among the methods, the loss of guessing, recall and precision of every class, the confusion
+        matrix, the number of unlabelled rows that it assigns to every class, and ``alerts`` if it
+        hardly beats guessing or does not find a class. For numbers: R2, sizes of errors, held-out
+        rows with the largest ones, and how many predictions for unlabelled rows are outside the
+        range of the known numbers. None if a folder of an earlier version, which lacks the
+        predictions, is continued.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (see Notes of ``compare``), the
@@ -141,7 +141,7 @@ class Comparison:
         far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
         are no unlabelled rows, or if the baselines cannot be averaged into one model.
     settled : SettledComparison or None
-        What is settled so far, which may be much before the first label.
+        What is settled so far; that may be much even before the first label.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -696,7 +696,7 @@ class Comparison:
     def settle(
         self, labels: Any, *, correct: bool = False, verbose: bool = True
     ) -> SettledComparison:
-        """Settle which model makes fewer errors on the unlabelled rows, by labels of some of them.
+        """Find out from labels of some unlabelled rows which model makes fewer errors on them.
 
         Labels accumulate over calls. You may read the answer after each one, and stop at any time.
 

@@ -495,8 +495,8 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     plan, table = result.plan, result.plan.table
     if result.whole is not None:
         raise ValueError(
-            "The labelled rows are those of a larger table, of which a sample was compared: add "
-            "their labels to the table, marked as chosen, and compare again."
+            "The labelled rows belong to a larger table than the compared one: add their labels "
+            "to that table, marked as chosen, and compare again."
         )
     new = {
         int(settlement.rows[place]): code

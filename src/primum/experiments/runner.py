@@ -159,8 +159,8 @@ def _named_pairs(data: Any) -> Mapping[str, tuple[Any, Any]]:
     for name, pair in data.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ValueError(
-                f"data must be a dict {{name: (X, y)}}, but data[{name!r}] is no pair (X, y): got "
-                f"{type(pair).__name__}."
+                f"data must be a dict {{name: (X, y)}}, but data[{name!r}] is not a pair (X, y): "
+                f"got {type(pair).__name__}."
             )
     return data
 

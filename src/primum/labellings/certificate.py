@@ -46,8 +46,8 @@ class Certificate:
     supervised_objective : float
         The same of the supervised twin. No labelling has a lower objective.
     gap : float
-        Proven bound: no labelling of the unlabelled rows, within what is known about them, has an
-        objective below ``objective - gap``.
+        Proven bound: no labelling of the unlabelled rows that agrees with what is known about them
+        has an objective below ``objective - gap``.
     tol : float
         The tolerance on the gap, absolute plus relative.
     converged : bool

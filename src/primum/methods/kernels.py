@@ -380,8 +380,8 @@ class KernelLeastSquaresClassifier(KernelClassifier):
     -----
     Standardise the features: most kernels depend on their scale.
 
-    Memory and time grow with the square and the cube of the number of labelled rows, of which there
-    can be at most 10 000. For more, use ``LeastSquaresClassifier`` after
+    Memory and time grow with the square and the cube of the number of labelled rows, which can be
+    at most 10 000. For more, use ``LeastSquaresClassifier`` after
     ``sklearn.kernel_approximation.Nystroem`` or ``RBFSampler`` in a pipeline.
 
     Examples

@@ -423,14 +423,14 @@ def _number_of_group_folds(cv: Integral | None, labels: Known, of_row: Index) ->
         n_groups = int(counts[0])
         if n_groups < 2:
             raise ValueError(
-                "All labelled rows belong to one group, so that no group can be held out: label "
+                "All labelled rows belong to one group, so no group can be held out: label "
                 "rows of other groups, or leave out the groups."
             )
         return number_of_folds(cv, n_groups, ", in as many groups", f"they are in {n_groups}")
     least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
     if least < 2:
         raise ValueError(
-            f"All labelled rows of class {name!r} belong to one group, so that it cannot be both "
+            f"All labelled rows of class {name!r} belong to one group, so it cannot be both "
             "trained on and held out: label rows of it in other groups, or leave the class out."
         )
     there_are = f"class {name!r} has them in {least}"
@@ -531,12 +531,12 @@ def _possible_folds(n_folds: int, codes: Index) -> int:
     most = int(np.bincount(codes).max())
     if len(codes) == 1:
         raise ValueError(
-            "There is only one labelled row (one sample), so that none can be held out to compare "
+            "There is only one labelled row (one sample), so none can be held out to compare "
             "models: label more rows."
         )
     if most < 2:
         raise ValueError(
-            f"Every class has only one labelled row ({len(codes)} in all), so that no row can be "
+            f"Every class has only one labelled row ({len(codes)} in all), so no row can be "
             "held out to compare models: label more rows, or use a supervised classifier."
         )
     return min(n_folds, most)
@@ -546,7 +546,7 @@ def _possible_groups(n_folds: int, names: AnyArray) -> int:
     """Return the number of folds, at most that of the groups."""
     if len(names) < 2:
         raise ValueError(
-            f"All labelled rows belong to the group {names.tolist()[0]!r}, so that no group can be "
+            f"All labelled rows belong to the group {names.tolist()[0]!r}, so no group can be "
             "held out: label rows of other groups, or leave out groups=."
         )
     return min(n_folds, len(names))

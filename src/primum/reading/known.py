@@ -181,8 +181,8 @@ def refuse_constant(values: Floats, where: str) -> None:
     """Raise an error if all known numbers are equal; ``where`` is the place that they are in."""
     if values.min() == values.max():
         raise ValueError(
-            f"All {len(values)} known numbers in {where} are {values[0]:g}, so that there is "
-            "nothing to predict: label rows with other ones too."
+            f"All {len(values)} known numbers in {where} are {values[0]:g}, so there is "
+            "nothing to predict: label rows with other numbers too."
         )
 
 

@@ -72,7 +72,7 @@ class AgnosticClassifier(CombiningClassifier):
     baseline_ : NamedClassifier
         The baseline, fitted to the labelled rows; it predicts classes as well.
     supervised_ : NamedClassifier
-        The same, by the name that the supervised twin has in every method.
+        The same, under the name of the supervised twin in every method.
     differences_ : dict of str to Difference
         Estimated difference in error to the baseline, for each candidate.
     p_values_ : dict of str to float

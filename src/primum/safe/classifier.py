@@ -57,9 +57,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         ones), and a fourth item may be its supervised counterpart: a name or a classifier.
         It needs ``predict_proba`` or ``decision_function``.
     baseline : str, classifier or list, default=("ridge", "logistic")
-        The supervised model to be compared with: the name of a supervised candidate, a classifier,
-        or a list of names, classifiers and ``(name, classifier)``, whose mean is taken. The model
-        is safe against this baseline: ``baseline="tabpfn"`` is for those who would use TabPFN.
+        The supervised model to compare with: the name of a supervised candidate, a classifier, or a
+        list of names, classifiers and ``(name, classifier)``, whose mean is taken. The model is
+        safe against this baseline: ``baseline="tabpfn"`` is for those who would use TabPFN.
     shrinkage : float, default=3.0
         Strength of the shrinkage towards the baseline.
     cv : int, splitter or iterable, default=5
@@ -77,9 +77,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) choose the
         decision rule, see ``cost``.
     time_budget : float, default=None
-        Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is
-        left out if it would not be finished in time, as far as fits to small parts of the rows,
-        and then the first fold, can tell. A single fit is not interrupted. None: no limit.
+        Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is left
+        out if it would not finish in time, judging by fits to small parts of the rows and then by
+        the first fold. A single fit is not interrupted. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool, default=True
@@ -98,7 +98,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         least expected cost, after a calibration of its cross-fitted scores. The rule by which a
         held-out row is judged is chosen on the other folds.
     positive : object, default=None
-        The class of interest, of two: scorings such as "f1" and the threshold are about it.
+        The class of interest, one of two, to which scorings such as "f1" and the threshold refer.
 
     Attributes
     ----------

@@ -74,9 +74,9 @@ class TunedDecisionClassifierCV(OfClassifiers):
         1, a DataFrame with true classes as index and predicted ones as columns, or a matrix in the
         order of ``classes_``.
     positive : object, default=None
-        The class of interest, of two: ``scoring`` and the threshold are about it.
+        The class of interest, one of two, to which ``scoring`` and the threshold refer.
     scoring : str, default="balanced_accuracy"
-        Without ``cost``, what the rule is best for: "balanced_accuracy", "f1" or
+        Without ``cost``, the score that the rule maximises: "balanced_accuracy", "f1" or
         "recall_at_precision=0.9", the largest recall with that precision.
     uses_unlabeled : bool, default=None
         Whether the classifier is fitted to the unlabelled rows too, with -1 for unknown labels and

@@ -29,7 +29,7 @@ MARKER = -1
 
 @with_parameters
 class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor]):
-    """A stack of supervised and semi-supervised models of a number, shrunk towards a baseline.
+    """A stack of supervised and semi-supervised regressors, shrunk towards a baseline.
 
     It does for numbers what SafeClassifier does for classes. Candidates with and without unlabelled
     rows are tuned, and predict the labelled rows by cross-validation. The model is their weighted
@@ -49,8 +49,8 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         to all rows, with NaN for unknown targets, and a fourth item may be its supervised
         counterpart: a name or a regressor.
     baseline : str, regressor or list, default="ridge"
-        The supervised model to be compared with: the name of a supervised candidate, a regressor,
-        or a list of names, regressors and ``(name, regressor)``, whose mean is taken.
+        The supervised model to compare with: the name of a supervised candidate, a regressor, or a
+        list of names, regressors and ``(name, regressor)``, whose mean is taken.
     shrinkage : float, default=3.0
         Strength of the shrinkage towards the baseline.
     cv : int, splitter or iterable, default=5

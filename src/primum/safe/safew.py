@@ -62,7 +62,7 @@ class SAFEWClassifier(CombiningClassifier):
     baseline_ : NamedClassifier
         The baseline, fitted to the labelled rows; it predicts classes.
     supervised_ : NamedClassifier
-        The same, by the name that the supervised twin has in every method.
+        The same, under the name of the supervised twin in every method.
     classes_ : array of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -209,6 +209,6 @@ def _refuse_baseline(entries: list[Entry], baseline: Any) -> None:
         same = type(entry.estimator) is type(baseline) and repr(entry.estimator) == repr(baseline)
         if not entry.uses_unlabeled and same:
             raise ValueError(
-                f"The candidate {entry.name!r} is the baseline itself, so that the nearest "
+                f"The candidate {entry.name!r} is the baseline itself, so the nearest "
                 "mixture would be the baseline: leave it out, or choose another baseline."
             )

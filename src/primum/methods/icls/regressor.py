@@ -83,8 +83,8 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
         of rows. ``lbfgsb`` is SciPy's L-BFGS-B.
     tol : float, default=1e-8
         Tolerance on the proven gap, absolute plus relative. The absolute part is in units of the
-        squared range of the targets, so that their units do not matter: of the known ones and
-        of all bounds within ten times the range of these.
+        squared range of the known targets, and of all bounds within ten times that range, so the
+        units of the target do not matter.
     max_iter : int, default=10000
         Maximum number of solver iterations.
     n_jobs : int, default=None
@@ -134,7 +134,7 @@ class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
     The guarantee compares with the supervised twin, which ignores the bounds of the unlabelled
     rows. If most rows have narrow bounds, as binned targets do, these say much about the targets
     themselves, and plain regression on the midpoints of the bins is often better, although nothing
-    is guaranteed of it: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for
+    is proven about it: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for
     bounds that are wide or the same for all rows.
 
     References

@@ -59,8 +59,8 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
         Maximum number of solver iterations of every fit.
     max_search_rows : int or None, default=500
         Number of unlabelled rows in the search if there are more than 1000 of them in memory, with
-        more than 1000 columns, as texts have: a random sample, always the same. The final fit is to
-        all rows. None means that the search is, too.
+        more than 1000 columns, as texts have: a random sample, always the same. The final fit uses
+        all rows. With None, the search uses them too.
     prior : None, dict, array-like or "confidence", default=None
         What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
         ``"confidence"`` computes the intervals from the labelled rows of each training set.
@@ -72,7 +72,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     alpha_ : float
         The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
-        Its metric; where that is "auto", the one that it stands for in the fit to all rows.
+        Its metric; instead of "auto", the metric that this chose in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -234,8 +234,8 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
         Maximum number of solver iterations of every fit.
     max_search_rows : int or None, default=500
         Number of unlabelled rows in the search if there are more than 1000 of them in memory, with
-        more than 1000 columns, as texts have: a random sample, always the same. The final fit is to
-        all rows. None means that the search is, too.
+        more than 1000 columns, as texts have: a random sample, always the same. The final fit uses
+        all rows. With None, the search uses them too.
     bounds : pair of float, default=None
         The range (low, high) of the target of every unlabelled row without bounds of its own, as in
         ICLSRegressor.
@@ -245,7 +245,7 @@ class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
     alpha_ : float
         The penalty of the point with the highest mean score; the first of them if several tie.
     metric_ : float or str
-        Its metric; where that is "auto", the one that it stands for in the fit to all rows.
+        Its metric; instead of "auto", the metric that this chose in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict

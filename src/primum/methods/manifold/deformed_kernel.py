@@ -78,8 +78,7 @@ def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     n = X.shape[0]
     if n_neighbors < 1:
         raise ValueError(
-            f"n_neighbors is {n_neighbors}, so that every row of the graph is isolated: pass at "
-            "least 1."
+            f"n_neighbors is {n_neighbors}, so every row of the graph is isolated: pass at least 1."
         )
     if weights not in GRAPH_WEIGHTS:
         raise ValueError(f"weights must be one of {GRAPH_WEIGHTS}, got {weights!r}.")

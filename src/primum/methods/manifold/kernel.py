@@ -192,10 +192,9 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
 class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     """Semi-supervised version of a kernel machine, smooth along the neighbour graph of all rows.
 
-    The machine is fitted to the labelled rows, with the kernel that ManifoldKernel computes from
-    all rows: any classifier with ``kernel="precomputed"``, although it knows nothing of unlabelled
-    rows. If classes are not smooth along the graph, this can be worse than the machine with the
-    kernel as it is, which is ``graph_ratio=0``.
+    The machine, any classifier with ``kernel="precomputed"``, is fitted to the labelled rows, with
+    the kernel that ManifoldKernel computes from all rows. If classes are not smooth along the
+    graph, this can be worse than the machine with the kernel as it is, which is ``graph_ratio=0``.
 
     Parameters
     ----------
