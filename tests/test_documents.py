@@ -117,6 +117,25 @@ def test_readme_names_existing_commands_and_files():
         assert (ROOT / link).exists(), link
 
 
+def test_readme_shows_the_figures_of_the_race():
+    path = ROOT / "experiments" / "safe-choice" / "tables" / "safe-choice-error.md"
+    lines = (re.split(r"\s*\|\s*", line.strip("| ")) for line in path.read_text().splitlines())
+    names, *rows = [line for line in lines if line[0] != "---"]
+    figures = {row[0]: dict(zip(names, row, strict=True)) for row in rows}
+    shown = {
+        "`SafeClassifier`": "safe stack",
+        "the same without unlabelled rows": "supervised stack",
+        "kernel deformed by a graph of all rows": "kernel",
+        "transductive SVM": "tsvm",
+        "label spreading": "spreading",
+    }
+    readme = (ROOT / "README.md").read_text()
+    for words, name in shown.items():
+        of = (figures[row][name] for row in ("Mean difference", "Largest mean loss"))
+        line = " | ".join((words, *of, figures["Better / worse"][name]))
+        assert f"| {line} |" in readme
+
+
 def anchor(heading):
     """Return the anchor that GitHub and MyST give to a heading."""
     plain = re.sub(r"[`*]|\]\([^)]*\)", "", heading).lower().replace(" ", "-")
