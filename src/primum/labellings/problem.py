@@ -419,7 +419,7 @@ class Solution:
     tolerance. A certificate verifies all of this, but for ``moment`` and ``slack``.
     """
 
-    labels: Any
+    labels: Floats | Labelling
     iterations: int
     dual: Floats | None = None
     pull: Floats | None = None
@@ -427,3 +427,9 @@ class Solution:
     moment: Floats | None = None
     slack: tuple[Floats, float] | None = None
     proven: bool = False
+
+    @property
+    def array(self) -> Floats:
+        """The labels, of a solver that returns them as an array."""
+        assert isinstance(self.labels, np.ndarray)
+        return self.labels

@@ -178,7 +178,7 @@ class _DeviceReader(_DenseReader):
         return self.xp.take(array, self.xp.asarray(chosen, device=self.device), axis=0)
 
 
-def _reader_of(array: Any) -> Any:
+def _reader_of(array: Any) -> _DenseReader:
     if isinstance(array, np.ndarray):
         return _DenseReader(array)
     return _SparseReader(array) if sparse.issparse(array) else _DeviceReader(array)

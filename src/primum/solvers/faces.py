@@ -13,7 +13,6 @@ classes, because adding the same number to all classes changes nothing.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -415,7 +414,7 @@ def _diagonal_blocks(
     labels: LabelSet, grams: Iterable[tuple[Floats, Floats]], sigma: float
 ) -> list[Floats]:
     """Return the Cholesky factor of the block of every contrast."""
-    blocks: list[Any] = [0.0] * n_contrasts(labels)
+    blocks: list[Floats] = [np.zeros(())] * n_contrasts(labels)
     for directions, gram in grams:
         shares = np.sum(in_contrasts(labels, directions) ** 2, axis=1)
         for j, share in enumerate(shares):

@@ -40,7 +40,7 @@ def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
 def _closest_to_centres(problem: LabelProblem, q: Floats, tol: float) -> Floats:
     """Return the labelling closest to the centres with the same M q, unless its gap is worse."""
     reached = replace(problem, target=problem.columns.accumulate(q))
-    closer = solve_newton(reached, tol, max_iter=1000).labels
+    closer = solve_newton(reached, tol, max_iter=1000).array
     before, after = problem.judge(q), problem.judge(closer)
     return closer if after.within(tol) or after.gap <= before.gap else q
 

@@ -14,13 +14,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings.labelling import HyperplaneLabels
+from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import key_of_all, keys_of, on_face, tied_entries
@@ -65,7 +64,7 @@ def solve_nearest_twin(
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
             solution = solve_nearest_twin(loss, few, solve_labels, tol)
-            return replace(solution, labels=copies[1](solution.labels))
+            return replace(solution, labels=copies[1](solution.array))
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
@@ -89,7 +88,7 @@ def _solve_in_order(
     return replace(held, iterations=iterations, dual=first.dual), proven
 
 
-def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
+def _labels_of_twin(tie: NearestTwin, tol: float) -> Floats | Labelling | None:
     """Return the labels closest to the centres that give the twin itself, if none is on a boundary.
 
     They are then ``c + M'V`` with ``M M'V = T - M c``: one linear system.
@@ -107,7 +106,7 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Any:
     return labels if inside and reached else None
 
 
-def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
+def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Floats | Labelling, Floats, bool]:
     """Return the labels ``project(c + M'V)``, their ``M Q``, and whether all are inside."""
     columns, labels = tie.columns, tie.labels
     if (streamed := columns.streamed) is not None:
@@ -122,7 +121,7 @@ def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Any, Floats, bool]:
 def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
-    best, least_gap, least = Solution(None, 0), np.inf, np.inf
+    best, least_gap, least = Solution(np.zeros(0), 0), np.inf, np.inf
     for _ in range(MAX_ROUNDS):
         solution = solve_labels(tie.held(level + shift, penalty), tol)
         Mq = tie.reached(solution.labels)
@@ -134,7 +133,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
         slow, least = missed > SLOW_ROUND * least, min(missed, least)
-        if best.labels is None or gap <= least_gap:
+        if best.pull is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
         if gap <= GAP_SHARE * tol or (slow and penalty == LARGEST_PENALTY):
             break
@@ -145,12 +144,13 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
 
 
 def _on_face(
-    tie: NearestTwin, labels: Any, Mq: Floats, solve_labels: SolveLabels, tol: float
+    tie: NearestTwin, labels: Floats | Labelling, Mq: Floats, solve_labels: SolveLabels, tol: float
 ) -> Solution:
     """Return the nearest of the optimal labellings; only labels on the hyperplane are free."""
-    if not (isinstance(labels, np.ndarray) or _has_band(labels)):
+    of_rows = labels if isinstance(labels, np.ndarray) else _with_band(labels)
+    if of_rows is None:
         return Solution(labels, 0, pull=Mq[: tie.rank] - tie.twin[: tie.rank])
-    free, q, face = _open_rows(tie, labels, Mq)
+    free, q, face = _open_rows(tie, of_rows, Mq)
     M = tie.columns.take(free)
     weight = None if tie.columns.weight is None else tie.columns.weight[free]
     root = np.ones(len(free)) if weight is None else np.sqrt(weight)
@@ -169,7 +169,7 @@ def _on_face(
     few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, sets)
     solution = _hold(few, level, solve_labels, tol)
     return replace(
-        solution, labels=_with_values(labels, free, solution.labels), pull=R.T @ solution.pull
+        solution, labels=_with_values(of_rows, free, solution.array), pull=R.T @ solution.pull
     )
 
 
@@ -185,32 +185,34 @@ def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
     return np.asarray(step[: tie.rank] + (tie.strength * z.T).T)
 
 
-def _open_rows(tie: NearestTwin, labels: Any, Mq: Floats) -> tuple[Index, Floats, Mask]:
+def _open_rows(
+    tie: NearestTwin, labels: Floats | HyperplaneLabels, Mq: Floats
+) -> tuple[Index, Floats, Mask]:
     """Return (positions, labels, faces) of the rows whose labels are not decided by the loss."""
-    gradient = tie.gradient(Mq)
-    if _has_band(labels):
-        M = tie.columns.take(labels.positions)
-        p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
-        sets = tie.labels.take(labels.positions)
-    else:
+    gradient, positions = tie.gradient(Mq), None
+    if isinstance(labels, np.ndarray):
         lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
         p, q, sets = tie.columns.project(gradient), labels, tie.labels
+    else:
+        positions = labels.positions
+        M = tie.columns.take(positions)
+        p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
+        sets = tie.labels.take(positions)
     rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
     face = tied_entries(sets, p, rounding) | sets.open(q)
     chosen = np.flatnonzero(keys_of(face))
-    positions = labels.positions[chosen] if _has_band(labels) else chosen
-    return positions, q[chosen], face[chosen]
+    return chosen if positions is None else positions[chosen], q[chosen], face[chosen]
 
 
-def _has_band(labels: Any) -> bool:
-    """Return whether all rows except a band have the label of their side of a hyperplane."""
-    plane = None if isinstance(labels, np.ndarray) else labels.hyperplane
-    return plane is not None and bool(np.isinf(plane.sigma))
+def _with_band(labels: Labelling) -> HyperplaneLabels | None:
+    """Return labels if all but those of a band are those of a side of a hyperplane."""
+    plane = labels.hyperplane
+    return plane if plane is not None and np.isinf(plane.sigma) else None
 
 
-def _by_row(tie: NearestTwin, labels: Any) -> Any:
+def _by_row(tie: NearestTwin, labels: Floats | Labelling) -> Floats | Labelling:
     """Return a labelling as an array with one label per row, if the rows are in memory."""
-    if isinstance(labels, np.ndarray) or _has_band(labels):
+    if isinstance(labels, np.ndarray) or _with_band(labels):
         return labels
     streamed = tie.columns.streamed
     if streamed is not None and streamed.design.rows.in_memory:
@@ -219,12 +221,14 @@ def _by_row(tie: NearestTwin, labels: Any) -> Any:
     return labels
 
 
-def _with_values(labels: Any, positions: Index, values: Floats) -> Any:
+def _with_values(
+    labels: Floats | HyperplaneLabels, positions: Index, values: Floats
+) -> Floats | HyperplaneLabels:
     """Return a labelling with other labels at some positions."""
-    if _has_band(labels):
-        changed = labels.values.copy()
-        changed[np.searchsorted(labels.positions, positions)] = values
-        return replace(labels, values=changed)
-    changed = labels.copy()
-    changed[positions] = values
-    return changed
+    if isinstance(labels, np.ndarray):
+        changed = labels.copy()
+        changed[positions] = values
+        return changed
+    changed = labels.values.copy()
+    changed[np.searchsorted(labels.positions, positions)] = values
+    return replace(labels, values=changed)

@@ -80,7 +80,7 @@ def solve_scale(
     if (copies := find_copies(problem.labels, columns, drawn)) is not None:
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
-        return replace(solution, labels=labels_of_all(solution.labels))
+        return replace(solution, labels=labels_of_all(solution.array))
     if is_uniform(problem.labels):
         drawn = merged(drawn)  # a row with many copies may stay undecided; it counts as one row
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
@@ -126,6 +126,7 @@ def _follow_model(
 
 
 def _solution(best: Best, iterations: int) -> Solution:
+    assert best.labels is not None
     return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
 
 
@@ -322,9 +323,9 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> Best:
     best = Best(
         np.inf,
         problem.dual_point(reached, nu),
-        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.labels),
+        HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.array),
         nu=nu,
         feasible=problem.meets_prior(reached),
-        moment=others + band.sum_of(solution.labels),
+        moment=others + band.sum_of(solution.array),
     )
     return measured(rows, best)
