@@ -37,6 +37,7 @@ from primum.reading.labels import read_labels, refuse_masked
 from primum.rows import to_numpy
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=BaseEstimator)
 
 # Valid values of parameters that many estimators have.
 NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -93,7 +94,7 @@ OUT_OF_CORE = """array-like or sparse matrix of shape (n_more, n_features), path
             store a label for every row need these rows in memory."""
 
 
-def unfitted_like(estimator: BaseEstimator, kind: Any, **parameters: Any) -> Any:
+def unfitted_like(estimator: BaseEstimator, kind: type[Kind], **parameters: Any) -> Kind:
     """Return an estimator of a class, with the parameters that both have unless others are given.
 
     It has the number and the names of the features, if the first has them.
@@ -246,7 +247,7 @@ class KnownLabelsScoreMixin:
     Counting them as errors would bias the score of every partly labelled test fold.
     """
 
-    _measure: ClassVar[Any] = staticmethod(accuracy_score)
+    _measure: ClassVar[Callable[..., float]] = staticmethod(accuracy_score)
 
     @staticmethod
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
@@ -407,7 +408,7 @@ RANGES: dict[str, list[Any]] = {
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-def with_parameters(cls: Any) -> Any:
+def with_parameters(cls: type[Kind]) -> type[Kind]:
     """Make the annotated attributes of a class the parameters of its constructor.
 
     They are those of its decorated bases and its own, as in a dataclass, and passed by name unless

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Index
-from primum.equations import kernel_ridge
+from primum.equations import Linear, kernel_ridge
 from primum.methods import base
 from primum.reading.data import (
     FitArguments,
@@ -424,7 +424,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
 
     def _fit_kernel(
         self, classes: AnyArray, rows: KernelRows, K: Floats, labeled: LabeledRows
-    ) -> tuple[Floats, Any]:
+    ) -> Linear:
         """Fit to validated rows with the kernel matrix K, which is overwritten.
 
         Returns the coefficients of the kernel values and the intercept of the scores.

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
@@ -27,13 +27,16 @@ from primum.reading.data import check_same_columns
 from primum.reading.labels import KnownLabels, read_labels, refuse_masked, targets_of
 from primum.rows import is_outside
 
+Model = TypeVar("Model")
+Guess = TypeVar("Guess", bound=AnyArray)
+
 
 def alternate(
     estimator: BaseEstimator,
-    fit: Callable[[Any, Any], Any],
-    label: Callable[[Any], Any],
-    labels: Any,
-) -> tuple[Any, Any, int]:
+    fit: Callable[[Guess, Model | None], Model],
+    label: Callable[[Model], Guess],
+    labels: Guess,
+) -> tuple[Model, Guess, int]:
     """Fit to labels and label by the fit until no label changes, or ``max_iter`` rounds are over.
 
     Parameters
@@ -53,7 +56,8 @@ def alternate(
     tuple of (model, labels, int)
         The last model, the labels it was fitted to, and how many of them it would still change.
     """
-    model, changes, estimator.n_iter_ = None, 1, 0
+    model: Model | None = None
+    changes, estimator.n_iter_ = 1, 0
     while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
         model, before = fit(labels, model), labels
         labels = label(model)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from primum import labellings
 from primum._typing import Floats
-from primum.equations import kernel_features
+from primum.equations import Linear, kernel_features
 from primum.methods.base import POSITIVE, unfitted_like, with_parameters
 from primum.methods.icls.classifier import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
@@ -223,12 +223,12 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         self._remember(data.classes, rows, *features.to_kernel(*fit))
         self._warn_if_short(data)
 
-    def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> tuple[Floats, Any]:
+    def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> Linear:
         """Fit the twin to the labelled rows, and return its model of their kernel values."""
         # The same kernel: its gamma may have been computed from all rows.
         own = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
         self.supervised_ = twin = unfitted_like(self, KernelLeastSquaresClassifier, **own)
-        twin.gamma_ = twin.gamma
+        twin.gamma_ = own["gamma"]
         return twin._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(

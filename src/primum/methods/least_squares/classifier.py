@@ -25,6 +25,7 @@ from primum.labellings import LeastSquaresFamily
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
+    FitArguments,
     TrainingData,
     backend_of,
     open_outside,
@@ -43,7 +44,7 @@ class LinearEstimator(BaseEstimator):
     n_jobs: int | None
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
     # How the arguments of ``fit`` are read.
-    _read: ClassVar[Any]
+    _read: ClassVar[Callable[..., FitArguments[Any]]]
     # Fitted attributes that are stored on the device of the rows.
     _device_attributes: ClassVar[tuple[str, ...]] = ()
     coef_: Any
@@ -143,7 +144,7 @@ class LeastSquaresBase(
     """
 
     _several_classes: ClassVar[bool] = True
-    _read: ClassVar[Any] = staticmethod(read_arguments)
+    _read: ClassVar[Callable[..., FitArguments[Any]]] = staticmethod(read_arguments)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
@@ -159,7 +160,7 @@ class LeastSquaresBase(
         fit = self.supervised_._fitted_to(data.labeled, known)
         return self.supervised_._remember(data.classes, *fit)._score_parameters
 
-    def _twin(self, alpha: float) -> Any:
+    def _twin(self, alpha: float) -> "LeastSquaresClassifier":
         """Return the supervised twin, which is not fitted."""
         return base.unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
 

@@ -5,6 +5,7 @@
 If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -17,15 +18,15 @@ from primum._sklearn import check_namespace
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
-from primum.reading.data import TrainingData, read_regression_arguments
+from primum.reading.data import FitArguments, TrainingData, read_regression_arguments
 from primum.reading.targets import KnownTargets, read_targets
 
 
 class LeastSquaresRegressionBase(KnownLabelsScoreMixin, RegressorMixin, LinearEstimator):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
-    _read: ClassVar[Any] = staticmethod(read_regression_arguments)
-    _measure: ClassVar[Any] = staticmethod(r2_score)
+    _read: ClassVar[Callable[..., FitArguments[Any]]] = staticmethod(read_regression_arguments)
+    _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float

@@ -25,7 +25,7 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, gather_moments
-from primum.labellings import METRICS, ImplicitProblem, LeastSquaresFamily, Shares
+from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, Shares
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
@@ -148,17 +148,19 @@ class FoldTask:
         return score(models, self.held_out) if models else np.zeros(0)
 
 
-def _gammas(family: LeastSquaresFamily, found: Sequence[Any]) -> list[Floats]:
+def _gammas(family: LeastSquaresFamily, found: Sequence[Floats | Labelling]) -> list[Floats]:
     """Return the coordinates of the fits to several labellings: in memory, one pass for all."""
-    if not all(isinstance(q, np.ndarray) for q in found):
+    arrays = [q for q in found if isinstance(q, np.ndarray)]
+    if len(arrays) < len(found):
         return [family.gamma(q) for q in found]
-    several = found[0].ndim == 2
-    moments = family.unlabeled.weighted_sum(np.column_stack(found))
-    each = np.split(moments, len(found), axis=1)
-    return [family.gamma_of(moment if several else moment[:, 0]) for moment in each]
+    moments = family.unlabeled.weighted_sum(np.column_stack(arrays))
+    each = np.split(moments, len(arrays), axis=1)
+    return [family.gamma_of(part if arrays[0].ndim == 2 else part[:, 0]) for part in each]
 
 
-def _solve(problem: ImplicitProblem, grid: Grid, start: Floats | None) -> tuple[Any, bool]:
+def _solve(
+    problem: ImplicitProblem, grid: Grid, start: Floats | None
+) -> tuple[Floats | Labelling, bool]:
     """Return a labelling, and whether it is proven to be optimal."""
     solution = solve_implicit(
         problem, solver="auto", tol=grid.tol, max_iter=grid.max_iter, start=start

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
@@ -26,10 +27,10 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats, Index
 from primum.labellings import Shares
-from primum.methods.base import fitted_attributes, fitting, unfitted_like, with_parameters
+from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
 from primum.methods.least_squares import classifier, search
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.methods.least_squares.search import FoldScores, Grid, Search
+from primum.methods.least_squares.search import FoldScores, Grid, Score, Search
 from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds, tuning_folds
@@ -55,11 +56,11 @@ class Tuned(classifier.LinearEstimator):
     shuffle: bool = False
     random_state: Any = None
     n_jobs: int | None = None
-    # The estimators that are compared: those of the grid, if it has metrics, and supervised ones.
-    _plain: ClassVar[Any] = None
-    _supervised: ClassVar[Any]
+    # The estimators that are compared: those of a grid with metrics, and supervised ones.
+    _plain: ClassVar[type[BaseEstimator]] = BaseEstimator
+    _supervised: ClassVar[type[BaseEstimator]]
     # How models are scored if ``scoring`` is None.
-    _default_score: ClassVar[Any]
+    _default_score: ClassVar[Score]
 
     def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
@@ -102,8 +103,8 @@ class Tuned(classifier.LinearEstimator):
         return None
 
     def _score_of(
-        self, known: KnownLabels | KnownTargets, kind: Any, points: Sequence[dict[str, Any]]
-    ) -> Any:
+        self, known: KnownLabels | KnownTargets, kind: type[Kind], points: Sequence[dict[str, Any]]
+    ) -> Score:
         """Return the function that scores models, one for each point."""
         if self.scoring is None:
             return type(self)._default_score
@@ -118,7 +119,7 @@ class Tuned(classifier.LinearEstimator):
     ) -> Self:
         """Keep the scores, and fit with the best parameters to all rows."""
 
-    def _choose(self, kind: Any, points: Sequence[dict[str, Any]], scores: Floats) -> Any:
+    def _choose(self, kind: type[Kind], points: Sequence[dict[str, Any]], scores: Floats) -> Kind:
         """Keep scores (splits, points), and return an estimator with the first of the best."""
         self.cv_results_ = search.results_table(points, scores)
         search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
@@ -129,7 +130,7 @@ class Tuned(classifier.LinearEstimator):
         self.alpha_ = self.best_params_["alpha"]
         return unfitted_like(self, kind, **self.best_params_)
 
-    def _keep(self, best: Any) -> None:
+    def _keep(self, best: BaseEstimator) -> None:
         """Have the fitted attributes of the best estimator."""
         self.best_estimator_ = best
         for name, value in fitted_attributes(best).items():
@@ -218,7 +219,7 @@ class TunedImplicit(Tuned):
     tol: float = 1e-8
     max_iter: int = 10000
     max_search_rows: int | None = 500
-    _tuned_twin: ClassVar[Any]
+    _tuned_twin: ClassVar[type[TunedSupervised]]
 
     def _grid(self) -> Grid:
         return Grid(
@@ -252,8 +253,8 @@ class TunedImplicit(Tuned):
 class TunedClassifier(Tuned, classifier.LeastSquaresBase):
     """A least-squares classifier with parameters chosen by cross-validation."""
 
-    _supervised: ClassVar[Any] = classifier.LeastSquaresClassifier
-    _default_score: ClassVar[Any] = staticmethod(search.brier_scores)
+    _supervised: ClassVar[type[BaseEstimator]] = classifier.LeastSquaresClassifier
+    _default_score: ClassVar[Score] = staticmethod(search.brier_scores)
 
     def fit(
         self,
@@ -294,8 +295,8 @@ class TunedClassifier(Tuned, classifier.LeastSquaresBase):
 class TunedRegressor(Tuned, LeastSquaresRegressionBase):
     """A least-squares regressor with parameters chosen by cross-validation."""
 
-    _supervised: ClassVar[Any] = LeastSquaresRegressor
-    _default_score: ClassVar[Any] = staticmethod(search.squared_errors)
+    _supervised: ClassVar[type[BaseEstimator]] = LeastSquaresRegressor
+    _default_score: ClassVar[Score] = staticmethod(search.squared_errors)
 
 
 class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):

@@ -144,7 +144,7 @@ class LinearMachine(
         return self
 
     @abstractmethod
-    def _fit_data(self, data: MachineData) -> Any:
+    def _fit_data(self, data: MachineData) -> Self | None:
         """Fit to validated data."""
 
     def _ridge(self, n_columns: int) -> Floats:
@@ -191,7 +191,7 @@ class TransductiveMachine(LinearMachine):
         self._remember(data.classes, w)
         self.transduction_ = data.transduction(self._shares(data, labels > 0))
 
-    def _shares(self, data: MachineData, shares: Any) -> Floats:
+    def _shares(self, data: MachineData, shares: AnyArray) -> Floats:
         """Return the share of the second class for all unlabelled rows, given those with weight.
 
         Those of weight zero, all in X, have the share 0 or 1 of the class predicted for them.

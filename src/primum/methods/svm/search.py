@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._typing import Floats
 from primum.methods.base import copy_feature_names
 from primum.methods.svm import newton
-from primum.methods.svm.base import L2SVMClassifier, MachineData
+from primum.methods.svm.base import L2SVMClassifier, MachineData, TransductiveMachine
 from primum.methods.svm.nearby import nearby
 from primum.reading.shares import class_shares
 
@@ -148,7 +148,9 @@ def balanced_labels(outputs: Floats, share: float) -> Floats:
     return labels
 
 
-def start_search(clf: Any, data: MachineData) -> tuple[TransductiveSearch, L2SVMClassifier]:
+def start_search(
+    clf: TransductiveMachine, data: MachineData
+) -> tuple[TransductiveSearch, L2SVMClassifier]:
     """Return (a search that starts at the supervised SVM, that SVM)."""
     twin = L2SVMClassifier(
         clf.alpha,
