@@ -106,8 +106,8 @@ def fit(unlabeled):
 
 def fit_sample(folder):
     """Return a function that fits to a sample in memory, read before."""
+    from primum.equations.sampled import MOST_SAMPLED
     from primum.rows import open_rows
-    from primum.safe.outside import MOST_SAMPLED
 
     rows = open_rows(folder, None, FEATURES)
     rng = np.random.default_rng(0)

@@ -181,6 +181,15 @@ def test_the_estimators_load_no_more_than_linear_models():
     assert others(after) - others(before) == set()
 
 
+def test_workers_of_a_cluster_import_no_scikit_learn():
+    """Its import takes longer than a worker needs for a million rows."""
+    loaded = fresh(
+        "import sys, primum.rows.dask_rows, primum.equations.sampled, primum.equations.moments; "
+        "print(*sys.modules)"
+    )
+    assert not {"sklearn", "joblib"} & set(loaded[0].split())
+
+
 def test_using_one_estimator_imports_no_other(steps):
     modules = steps[2].split()
     loaded = [name for name in modules if name.startswith("primum.methods.")]

@@ -43,7 +43,6 @@ __all__ = [
     "get_namespace",
     "get_namespace_and_device",
     "grow_extra_trees",
-    "library_of",
     "logistic_regression_cv",
     "openmp_threads",
     "take_rows",
@@ -85,21 +84,6 @@ def grow_extra_trees(X: Any, y: Any, weight: Any, seeds: Sequence[int]) -> list[
         DepthFirstTreeBuilder(splitter, 2, 1, 0.0, deepest, 0.0).build(tree, X, outputs, weight)
         trees.append(tree)
     return trees
-
-
-_LIBRARIES: dict[type, Any] = {}
-
-
-def library_of(array: Any) -> Any:
-    """Return the array library of an array, as ``get_namespace`` does, but at little cost."""
-    if isinstance(array, np.ndarray):
-        return np
-    if (library := _LIBRARIES.get(type(array))) is not None:
-        return library
-    library, dispatched = get_namespace(array)
-    if dispatched:
-        _LIBRARIES[type(array)] = library
-    return library
 
 
 def check_parameters(estimator: BaseEstimator) -> None:

@@ -15,10 +15,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
-from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
-
-from primum._sklearn import openmp_threads
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -116,6 +113,10 @@ def block_threads() -> int:
     This is n_jobs as scikit-learn interprets it. If it is None: that of ``joblib.parallel_config``;
     1 inside a parallel joblib loop; otherwise as many threads as scikit-learn uses for OpenMP.
     """
+    from joblib.parallel import get_active_backend
+
+    from primum._sklearn import openmp_threads
+
     n_jobs = _n_jobs.get()
     if n_jobs is None:
         backend, n_jobs = get_active_backend()

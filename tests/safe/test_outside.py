@@ -6,8 +6,8 @@ import pytest
 
 from generate import several_classes, two_classes
 from primum import ICLSClassifier, SafeClassifier, SafeRegressor
+from primum.equations import sampled as sampling
 from primum.rows import ArrayRows, ParquetRows
-from primum.safe import outside
 from primum.safe.candidates import SharedRows, linear
 from primum.safe.candidates.base import as_given, standardisation
 
@@ -90,7 +90,7 @@ def test_numbers(tmp_path):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_components_are_those_of_all_rows_outside_memory(tmp_path, monkeypatch, store, standardize):
     """They depend on the rows by their moments only, of which a sample would not have all."""
-    monkeypatch.setattr(outside, "MOST_SAMPLED", 40)
+    monkeypatch.setattr(sampling, "MOST_SAMPLED", 40)
     X, y, more, _ = two_classes(30, 200, 3, separation=2.0)
     more = more * [1.0, 30.0, 0.1] + [0.0, 500.0, 0.0]
     X = X * [1.0, 30.0, 0.1] + [0.0, 500.0, 0.0]
@@ -106,7 +106,7 @@ def test_components_are_those_of_all_rows_outside_memory(tmp_path, monkeypatch, 
 
 
 def test_a_sample_of_many_rows_is_named_and_the_same_wherever_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(outside, "MOST_SAMPLED", 50)
+    monkeypatch.setattr(sampling, "MOST_SAMPLED", 50)
     X, y, more, _ = two_classes(30, 200, 3, separation=2.0)
     y[20:] = -1
     own = ("own", ICLSClassifier(0.1), True, "ridge")
@@ -132,12 +132,12 @@ def test_a_sample_of_many_rows_is_named_and_the_same_wherever_they_are(tmp_path,
 def test_a_sample_has_the_rows_of_its_positions_and_all_moments(
     tmp_path, monkeypatch, rng, rows_per_group
 ):
-    monkeypatch.setattr(outside, "MOST_SAMPLED", 100)
+    monkeypatch.setattr(sampling, "MOST_SAMPLED", 100)
     X = rng.normal(size=(360, 3)) * [1.0, 5.0, 0.0] + 100.0
     X[:, 2] = np.arange(360)
     labeled, inside, more = np.split(X, [20, 60])
     there = ParquetRows(as_parquet(more, tmp_path, rows_per_group), COLUMNS, 3)
-    sample, sampled = outside.read_sample(ArrayRows(inside), there, labeled, 7)
+    sample, sampled = sampling.read_sample(ArrayRows(inside), there, labeled, 7)
     assert there.passes == 1
     np.testing.assert_array_equal(sample, X[20:][sampled.positions])
     assert len(np.unique(sampled.positions)) == 100
@@ -193,11 +193,11 @@ def test_no_rows_outside_memory(tmp_path):
 
 def test_a_sample_of_sorted_rows_is_uniform(tmp_path, monkeypatch):
     """The largest deviation from the uniform distribution is below its 1% quantile (Smirnov)."""
-    monkeypatch.setattr(outside, "MOST_SAMPLED", 500)
+    monkeypatch.setattr(sampling, "MOST_SAMPLED", 500)
     X = np.arange(6000.0)[:, None] * [1.0, 0.0, -1.0]
     there = ParquetRows(as_parquet(X, tmp_path, 170), COLUMNS, 3)
-    sample, _ = outside.read_sample(ArrayRows(X[:0]), there, X[:10], 3)
+    sample, _ = sampling.read_sample(ArrayRows(X[:0]), there, X[:10], 3)
     deviation = np.abs(sample[:, 0] / 6000 - np.arange(500) / 500).max()
     assert deviation < 1.63 / np.sqrt(500)
-    other, _ = outside.read_sample(ArrayRows(X[:0]), there, X[:10], 4)
+    other, _ = sampling.read_sample(ArrayRows(X[:0]), there, X[:10], 4)
     assert not np.array_equal(sample, other)

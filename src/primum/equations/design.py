@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import bandwidth, blas
 
-from primum._sklearn import library_of
 from primum._typing import Floats
-from primum.rows import Block, Rows, of_converted, to_numpy
+from primum.rows import Block, Rows, library_of, of_converted, to_numpy
 
 T = TypeVar("T")
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.

@@ -18,7 +18,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
@@ -94,6 +93,8 @@ class IterativeEquations(NormalEquations):
     def _warn_if_short(self, solved: Solved) -> None:
         if solved.residual <= LARGE_RESIDUAL:
             return
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"Least squares on {len(self.center)} columns reached a relative residual of only "
             f"{solved.residual:.0e} after {solved.steps} steps of conjugate gradients; raise "

@@ -33,9 +33,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import library_of
 from primum._typing import Floats, Index, Mask
-from primum.rows import Block, Rows, reduce_parts, refuse_non_finite, to_numpy
+from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite, to_numpy
 
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
 # more than this factor; at least 10 of 11 values of a sparse column are then non-zero.

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from primum._sklearn import library_of
 from primum._typing import Floats
 from primum.equations import Frame, Linear, View
 from primum.labellings.family import LeastSquaresFamily
@@ -25,7 +24,7 @@ from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.problem import LabelProblem, Solution
 from primum.labellings.sets import sets_at
-from primum.rows import to_numpy
+from primum.rows import library_of, to_numpy
 
 # Sums over rows that differ by less than this fraction differ by rounding.
 SAME_SUMS = 1e-9

@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Held, Prior
 from primum.labellings.sets import LabelInterval, LabelSet, contrasts_of
+from primum.rows import library_of
 
 if TYPE_CHECKING:
     from primum.labellings.streamed import StreamedColumns

@@ -33,10 +33,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
-from primum._sklearn import library_of
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations import View
-from primum.rows import to_numpy
+from primum.rows import library_of, to_numpy
 
 # Entries of classes that a row cannot have: below anything that the projection would keep.
 IMPOSSIBLE = 1e300

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import library_of
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
 from primum.labellings.labelling import HyperplaneLabels, Labelling, nearest, scores_of
@@ -34,7 +33,7 @@ from primum.labellings.sets import (
     sets_at,
     undecided_rows,
 )
-from primum.rows import BLOCK_NUMBERS, Block, joined_weights, stack, to_numpy
+from primum.rows import BLOCK_NUMBERS, Block, joined_weights, library_of, stack, to_numpy
 
 # Values of p that differ by less than this fraction of the largest are equal.
 SAME_P = 1e-11

@@ -9,6 +9,7 @@ from primum.rows.base import (
     first_non_finite,
     is_outside,
     joined_weights,
+    library_of,
     of_converted,
     open_rows,
     reduce_parts,

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import get_namespace_and_device
 from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index
 from primum.rows.base import Block, BlockMemory, Rows, to_numpy
@@ -159,6 +158,8 @@ class _DeviceReader(_DenseReader):
     threads = False
 
     def __init__(self, array: Any) -> None:
+        from primum._sklearn import get_namespace_and_device
+
         self.xp, _, self.device = get_namespace_and_device(array)
         if self.xp.zeros(1, dtype=self.xp.float64, device=self.device).dtype != self.xp.float64:
             raise ValueError(

@@ -5,6 +5,9 @@ if its result is lost; results are combined in the order of the blocks, so that 
 depend on which worker computed which block. Rows in files or on a cluster are opened by
 ``open_rows``.
 
+Workers of a cluster import this room and that of the kernel. scikit-learn, whose import takes as
+long as that of Dask, is imported only where arrays of other libraries need it.
+
 The first pass over rows finds non-finite values by their effect on its sums. Rows in files or on a
 cluster can change afterwards, so every later pass checks each block: by its sum of the rows times
 their labels if it computes one, and by the sum of all squares otherwise.
@@ -23,7 +26,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from primum._sklearn import convert_to_numpy
 from primum._typing import AnyArray, Floats, Index
 
 S = TypeVar("S")
@@ -246,8 +248,27 @@ def to_numpy(X: Any) -> Any:
     if hasattr(X, "detach"):  # a PyTorch tensor on any device
         return X.detach().cpu().numpy()
     if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray):
+        from primum._sklearn import convert_to_numpy
+
         return convert_to_numpy(X, X.__array_namespace__())
     return np.asarray(X)
+
+
+_LIBRARIES: dict[type, Any] = {}
+
+
+def library_of(array: Any) -> Any:
+    """Return the array library of an array, as ``get_namespace`` does, but at little cost."""
+    if isinstance(array, np.ndarray):
+        return np
+    if (library := _LIBRARIES.get(type(array))) is not None:
+        return library
+    from primum._sklearn import get_namespace
+
+    library, dispatched = get_namespace(array)
+    if dispatched:
+        _LIBRARIES[type(array)] = library
+    return library
 
 
 class BlockMemory(threading.local):

@@ -27,6 +27,7 @@ from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.equations.sampled import read_sample
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.words import OwnVerdict
@@ -41,7 +42,6 @@ from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entr
 from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.outside import read_sample
 from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 

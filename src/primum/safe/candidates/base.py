@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.equations.moments import Moments
+from primum.equations.sampled import Sampled
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import stack_rows
 from primum.reading.targets import TargetScale
@@ -145,29 +145,6 @@ def as_given(X: Any) -> Affine:
 
 # From rows to the change that makes their features comparable.
 Scaling = Callable[[Any], Affine]
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What a sample of unlabelled rows in memory was drawn from.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of all unlabelled rows.
-    positions : array of shape (n_sampled,)
-        Sorted positions of the sample among them.
-    moments : Moments or None
-        Of all rows, labelled and unlabelled, each with the weight 1; None: not known.
-    """
-
-    n_rows: int
-    positions: Index
-    moments: Moments | None = None
-
-    def take(self, values: AnyArray) -> AnyArray:
-        """Return the values of rows in the sample, given those of the first unlabelled rows."""
-        return values[self.positions[: np.searchsorted(self.positions, len(values))]]
 
 
 @dataclass(frozen=True)

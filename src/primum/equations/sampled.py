@@ -7,7 +7,7 @@ are found without storing them. One pass collects both.
 
 Which rows are drawn depends on the seed and on the number of rows, not on blocks, row groups or
 partitions. Rows that are no more than the sample are all read, and the fit is that of rows in
-memory.
+memory. The pass runs on the workers of a cluster too, which import this module.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._typing import Index
+from primum._typing import AnyArray, Index
 from primum.equations.moments import Moments, RawMoments, block_moments, gather_moments, merged
 from primum.rows import (
     ArrayRows,
@@ -28,12 +28,34 @@ from primum.rows import (
     stack,
     within,
 )
-from primum.safe.candidates.base import Sampled
 
 # Of more unlabelled rows, a random sample is in memory.
 MOST_SAMPLED = 20_000
 # The covariance of more columns is not formed.
 MOST_COLUMNS = 2000
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a sample of unlabelled rows in memory was drawn from.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of all unlabelled rows.
+    positions : array of shape (n_sampled,)
+        Sorted positions of the sample among them.
+    moments : Moments or None
+        Of all rows, labelled and unlabelled, each with the weight 1; None: not known.
+    """
+
+    n_rows: int
+    positions: Index
+    moments: Moments | None = None
+
+    def take(self, values: AnyArray) -> AnyArray:
+        """Return the values of rows in the sample, given those of the first unlabelled rows."""
+        return values[self.positions[: np.searchsorted(self.positions, len(values))]]
 
 
 def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple[Any, Sampled]:
@@ -92,7 +114,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """Collects the rows at some positions; it runs on the workers of a cluster too."""
+    """Collects the rows at some positions."""
 
     positions: Index
     with_moments: bool
