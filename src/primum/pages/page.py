@@ -184,10 +184,19 @@ class Table:
     foot: Sequence[Sequence[Cell]] = ()
 
     @classmethod
-    def of(cls, caption: str, header: Sequence[str], rows: Iterable[Iterable[object]]) -> Self:
+    def of(
+        cls,
+        caption: str,
+        header: Sequence[str],
+        rows: Iterable[Iterable[object]],
+        foot: Iterable[Iterable[object]] = (),
+    ) -> Self:
         """Return a table of cells, and of anything else that is shown as plain text."""
-        cells = [[c if isinstance(c, Cell) else Cell(str(c)) for c in row] for row in rows]
-        return cls(caption, header, cells)
+        body, last = (
+            [[c if isinstance(c, Cell) else Cell(str(c)) for c in row] for row in part]
+            for part in (rows, foot)
+        )
+        return cls(caption, header, body, last)
 
     def to_text(self) -> str:
         """Return plain text; bold is ``*``, underlined ``_``."""

@@ -15,7 +15,7 @@ from primum._files import write_file
 from primum._words import counted
 from primum.comparison.plan import rng_for
 from primum.comparison.store import read_snapshot
-from primum.experiments import paper
+from primum.experiments import paper, race
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.pages.experiment import Section, data_and_versions, provenance
 from primum.experiments.pages.results import (
@@ -29,17 +29,6 @@ from primum.experiments.pages.results import (
     z_table,
 )
 from primum.experiments.paper import Plan, most_moved
-from primum.experiments.race import (
-    BASELINE,
-    CRITICAL,
-    LEVEL,
-    SAFE,
-    SUPERVISED,
-    paired_differences,
-    race_summary,
-    race_totals,
-    ratios,
-)
 from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.pages.page import Cell, Table, html_page, paragraph, picture
@@ -257,32 +246,32 @@ def write_race_report(run: Run, name: str) -> list[str]:
 def race_table(results: DataFrame, measure: str = "error") -> Table:
     """Return the differences of all methods from the better baseline, in hundredths."""
     what, unit = SHOWN[measure]
-    compared = paired_differences(results, measure)
+    compared = race.paired_differences(results, measure)
     names = list(compared["classifier"].unique())
     rows = []
     for dataset, group in compared.groupby("dataset", sort=False):
         row, first = group.set_index("classifier"), group.iloc[0]
-        reference = Cell(f"{first['reference_mean'] * HUNDREDTHS:.1f} ({first['reference']})")
+        reference = f"{first['reference_mean'] * HUNDREDTHS:.1f} ({first['reference']})"
         cells = (_difference_cell(row.loc[name]) for name in names)
-        rows.append((Cell(dataset_title(str(dataset))), reference, *cells))
-    totals = race_summary(compared).set_index("classifier")
-    foot = tuple(
-        (Cell(title), Cell(""), *(Cell(_total(totals.loc[name], key)) for name in names))
+        rows.append((dataset_title(str(dataset)), reference, *cells))
+    totals = race.race_summary(compared).set_index("classifier")
+    foot = [
+        (title, "", *(_total(totals.loc[name], key) for name in names))
         for key, title in TOTALS.items()
-    )
-    return Table(
+    ]
+    return Table.of(
         f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
         f"{compared['repeats'].max()} repeats. Bold: better, underlined: worse (paired t beyond "
-        f"{CRITICAL}).",
+        f"{race.CRITICAL}).",
         ("Dataset", "Better baseline", *names),
-        tuple(rows),
+        rows,
         foot,
     )
 
 
 def _difference_cell(row: Series) -> Cell:
     text = f"{row['mean'] * HUNDREDTHS:+.1f}"
-    return Cell(text, bold=row["t"] < -CRITICAL, underline=row["t"] > CRITICAL)
+    return Cell(text, bold=row["t"] < -race.CRITICAL, underline=row["t"] > race.CRITICAL)
 
 
 def _total(row: Series, key: str) -> str:
@@ -296,12 +285,12 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
     for measure, (what, unit) in SHOWN.items():
         for against, words, due in (
             (None, BETTER_BASELINE, ""),
-            (SUPERVISED, "the supervised stack", ", which is due to the unlabelled rows"),
+            (race.SUPERVISED, "the supervised stack", ", which is due to the unlabelled rows"),
         ):
-            total = race_summary(paired_differences(results, measure, against)).set_index(
+            total = race.race_summary(race.paired_differences(results, measure, against)).set_index(
                 "classifier"
             )
-            safe = total.loc[SAFE]
+            safe = total.loc[race.SAFE]
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
             yield (
                 f"{what.capitalize()} of the safe stack compared with {words}: "
@@ -325,95 +314,107 @@ def _with_the_twins_loss(summary: DataFrame) -> DataFrame:
 
 
 def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> list[str]:
-    """Write the page: in words, what was found, and what was run; return these words."""
+    """Write the page of an experiment: in words, what came out, and what was run."""
     words = [*judgment, *filter(None, [failed_sentence(run.results)])]
-    if run.missing:
-        words.append(f"Not run, because the data were not found: {', '.join(run.missing)}.")
     of_plan = {name for method in run.plan.methods for name in method.sees_by_name}
     further = [name for name in run.results["classifier"].unique() if name not in of_plan]
-    summary = ("Summary", [paragraph(text) for text in words])
-    what_was_run = ("What was run", list(provenance(run.folder, further)))
-    page = html_page(run.plan.title, [summary, *sections, what_was_run])
-    write_file(run.folder / "report.html", page)
+    was_run = provenance(run.folder, further)
+    return write_page(run.folder, run.plan.title, words, sections, was_run, run.missing)
+
+
+def write_page(
+    folder: Path,
+    title: str,
+    words: Iterable[str],
+    sections: Iterable[Section],
+    was_run: Iterable[str],
+    missing: Sequence[str] = (),
+) -> list[str]:
+    """Write ``report.html``: a summary in words, sections, and what was run; return the words.
+
+    ``missing`` are the names of the data sets that were not found.
+    """
+    words = list(words)
+    if missing:
+        words.append(f"Not run, because the data were not found: {', '.join(missing)}.")
+    summary = ("Summary", list(map(paragraph, words)))
+    page = html_page(title, [summary, *sections, ("What was run", was_run)])
+    write_file(folder / "report.html", page)
     return words
 
 
 def write_number_race_report(folder: Path, results: DataFrame) -> list[str]:
     """Write results, tables and the page of the race; return what to print."""
-    table_of_ratios = ratios(results)
+    table_of_ratios = race.ratios(results)
     write_file(folder / "results.parquet", results.to_parquet(index=False))
     write_file(folder / "summary.csv", number_race_summary(results).round(6).to_csv(index=False))
     numbers = table_of_ratios["n_labeled"].unique().tolist()
     tables = {number: number_race_table(results, number) for number in numbers}
     for number, table in tables.items():
         write_table_files(folder / "tables", table, f"safe-regression-{number}")
-    words = list(number_race_sentences(results))
-    sections: list[Section] = [
-        (f"{number} labels", [table.to_html()]) for number, table in tables.items()
-    ]
+    sections = [(f"{number} labels", [table.to_html()]) for number, table in tables.items()]
     snapshot = read_snapshot(folder)
-    run = [paragraph(_number_run_sentence(results, snapshot)), *data_and_versions(snapshot)]
-    summary: Section = ("Summary", [paragraph(text) for text in words])
-    page = html_page(NUMBER_TITLE, [summary, *sections, ("What was run", run)])
-    write_file(folder / "report.html", page)
+    was_run = [paragraph(_number_run_sentence(results, snapshot)), *data_and_versions(snapshot)]
+    words = write_page(folder, NUMBER_TITLE, number_race_sentences(results), sections, was_run)
     return [*(table.to_text() for table in tables.values()), *words]
 
 
 def number_race_summary(results: DataFrame) -> DataFrame:
     """Return the ratios of all models to ridge, and of the safe stack to the supervised one."""
-    own = ratios(results).assign(reference="ridge")
-    due = ratios(results, SUPERVISED).assign(reference=SUPERVISED)
-    return DataFrame([*own.to_dict("records"), *due[due["model"] == SAFE].to_dict("records")])
+    own = race.ratios(results).assign(reference="ridge")
+    due = race.ratios(results, race.SUPERVISED).assign(reference=race.SUPERVISED)
+    return DataFrame([*own.to_dict("records"), *due[due["model"] == race.SAFE].to_dict("records")])
 
 
 def number_race_table(results: DataFrame, n_labeled: int) -> Table:
     """Return the ratios of all models to ridge regression with a number of labels."""
     chosen = results[results["n_labeled"] == n_labeled]
-    ratios_to_ridge, due = ratios(chosen), ratios(chosen, SUPERVISED)
-    names = [name for name in ratios_to_ridge["model"].unique() if name not in ("ridge", BASELINE)]
+    ratios_to_ridge, due = race.ratios(chosen), race.ratios(chosen, race.SUPERVISED)
+    names = [
+        name for name in ratios_to_ridge["model"].unique() if name not in ("ridge", race.BASELINE)
+    ]
     rows = []
     for dataset, group in ratios_to_ridge.groupby("dataset", sort=False):
         row = group.set_index("model")
-        of_rows = due[(due["dataset"] == dataset) & (due["model"] == SAFE)].iloc[0]
-        ridge = Cell(f"{group['reference_mean'].iloc[0]:.3g}")
-        cells = [_ratio_cell(row.loc[name]) for name in names]
-        rows.append((Cell(str(dataset)), ridge, *cells, _ratio_cell(of_rows)))
-    totals = race_totals(ratios_to_ridge).set_index("model").loc[names]
-    of_rows = race_totals(due).set_index("model").loc[SAFE]
+        of_rows = due[(due["dataset"] == dataset) & (due["model"] == race.SAFE)].iloc[0]
+        ridge = f"{group['reference_mean'].iloc[0]:.3g}"
+        cells = (_ratio_cell(row.loc[name]) for name in names)
+        rows.append((dataset, ridge, *cells, _ratio_cell(of_rows)))
+    totals = race.race_totals(ratios_to_ridge).set_index("model").loc[names]
+    of_rows = race.race_totals(due).set_index("model").loc[race.SAFE]
     columns = [*(totals.loc[name] for name in names), of_rows]
-    foot = (
-        (Cell("Geometric mean"), Cell(""), *(Cell(f"{one['mean']:.3f}") for one in columns)),
+    foot = [
+        ("Geometric mean", "", *(f"{total['mean']:.3f}" for total in columns)),
         (
-            Cell("Better / worse (Holm)"),
-            Cell(""),
-            *(Cell(f"{int(one['better'])} / {int(one['worse'])}") for one in columns),
+            *("Better / worse (Holm)", ""),
+            *(f"{int(total['better'])} / {int(total['worse'])}" for total in columns),
         ),
-        (Cell("Largest"), Cell(""), *(Cell(f"{one['largest']:.3f}") for one in columns)),
-    )
-    return Table(
+        ("Largest", "", *(f"{total['largest']:.3f}" for total in columns)),
+    ]
+    return Table.of(
         f"RMSE on test rows with {n_labeled} labels, as a ratio to that of tuned ridge regression; "
         f"means over {ratios_to_ridge['repeats'].max()} repeats. The last column is what "
         "unlabelled rows contribute. Bold: better, underlined: worse (paired t-test of the "
-        f"logarithm, Holm's correction, {LEVEL:.0%}).",
+        f"logarithm, Holm's correction, {race.LEVEL:.0%}).",
         ("Problem", "RMSE of ridge", *names, UNLABELED_COLUMN),
-        tuple(rows),
+        rows,
         foot,
     )
 
 
 def _ratio_cell(row: Series) -> Cell:
-    sure = row["p_holm"] <= LEVEL
+    sure = row["p_holm"] <= race.LEVEL
     return Cell(f"{row['ratio']:.3f}", bold=sure and row["t"] < 0, underline=sure and row["t"] > 0)
 
 
 def number_race_sentences(results: DataFrame) -> Iterator[str]:
     """Describe how the safe stack compares with ridge and with the supervised stack."""
     for against, words in (
-        (BASELINE, "tuned ridge regression"),
-        (SUPERVISED, "the supervised stack, which is due to the unlabelled rows"),
+        (race.BASELINE, "tuned ridge regression"),
+        (race.SUPERVISED, "the supervised stack, which is due to the unlabelled rows"),
     ):
-        totals = race_totals(ratios(results, against))
-        for _, row in totals[totals["model"] == SAFE].iterrows():
+        totals = race.race_totals(race.ratios(results, against))
+        for _, row in totals[totals["model"] == race.SAFE].iterrows():
             yield (
                 f"{int(row['n_labeled'])} labels: the RMSE of the safe stack is "
                 f"{row['mean']:.3f} times that of {words}; significantly better on "

@@ -19,11 +19,16 @@ from primum._words import counted
 from primum.comparison.store import read_snapshot
 from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
-from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_table_files
+from primum.experiments.pages.reproduction import (
+    HUNDREDTHS,
+    draw,
+    write_page,
+    write_table_files,
+)
 from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
-from primum.pages.page import Cell, Table, html_page, paragraph
+from primum.pages.page import Cell, Table, paragraph
 from primum.pages.pictures import COLORS, new_figure
 
 TITLE = "From cannot tell to an answer: labels where two models differ"
@@ -433,14 +438,9 @@ def write_settling_report(folder: Path, results: DataFrame, missing: Sequence[st
         tables["model"] = model_table(results, int(design["n_further"]))
     for name, table in tables.items():
         write_table_files(folder / "tables", table, f"settling-{name}")
-    words = list(sentences(results, alpha))
-    if missing:
-        words.append(f"Not run, because the data were not found: {', '.join(missing)}.")
+    was_run = [paragraph(run_sentence(design, results)), *data_and_versions(snapshot)]
     sections = _sections(folder, results, tables)
-    run = [paragraph(run_sentence(design, results)), *data_and_versions(snapshot)]
-    summary: Section = ("Summary", [paragraph(text) for text in words])
-    page = html_page(TITLE, [summary, *sections, ("What was run", run)])
-    write_file(folder / "report.html", page)
+    words = write_page(folder, TITLE, sentences(results, alpha), sections, was_run, missing)
     return [tables["verdicts"].to_text(), *words]
 
 
