@@ -362,17 +362,29 @@ def _minus_score(
     scorer: Any, classes: AnyArray, own: Predictions, weight: Floats | None = None
 ) -> float:
     """Return minus the score of predictions, or NaN if it is undefined without some class."""
-    classifier, truth = StoredClassifier(own, classes), classes[own.truth]
+    score = partial(_score_of, scorer, StoredClassifier(own, classes), classes[own.truth], weight)
+    if len(np.unique(own.truth)) == len(classes):
+        return -score()
+    try:
+        return -_unless_warned(score)
+    except ValueError:
+        return float("nan")
+
+
+def _score_of(scorer: Any, stored: Any, truth: AnyArray, weight: Floats | None) -> float:
+    """Return what a scorer of scikit-learn says of stored predictions."""
     rows = np.arange(len(truth))[:, None]
     options = {} if weight is None else {"sample_weight": weight}
-    if len(np.unique(own.truth)) == len(classes):
-        return -float(scorer(classifier, rows, truth, **options))
+    return float(scorer(stored, rows, truth, **options))
+
+
+def _unless_warned(score: Callable[[], float]) -> float:
+    """Return a score, or NaN if scikit-learn warns of it: 0 / 0 and the like are undefined."""
     with warnings.catch_warnings():
-        # What scikit-learn only warns of, such as a precision of 0 / 0, is undefined as well.
         warnings.simplefilter("error", UserWarning)
         try:
-            return -float(scorer(classifier, rows, truth, **options))
-        except (UserWarning, ValueError):
+            return score()
+        except UserWarning:
             return float("nan")
 
 
@@ -513,17 +525,18 @@ def _unexplained(own: Predictions, weight: Floats | None = None) -> Floats:
     return np.asarray(share + (squares - share * deviations) / variance)
 
 
-# The name of a loss, the power of the unit of the target that it has, and its value in every row.
-NUMBER_LOSSES: dict[str, tuple[str, int, Callable[..., Floats]]] = {
-    RMSE: ("RMSE", 1, _root_squared),
-    "neg_mean_absolute_error": ("mean absolute error", 1, _absolute),
-    "neg_mean_squared_error": ("mean squared error", 2, _squared),
-    "neg_root_mean_squared_log_error": ("RMSE of logarithms", 0, _root_squared_log),
-    "r2": ("unexplained variance", 0, _unexplained),
-}
-UNITLESS_MEASURES = {
-    "neg_root_mean_squared_log_error": Measure("RMSE of logarithms", "", 1.0, 3),
-    "r2": Measure("unexplained variance"),
+# How a loss is called (and shown, if it has no unit), the power of the unit of the target that it
+# has, and its value in every row.
+NUMBER_LOSSES: dict[str, tuple[Measure, int, Callable[..., Floats]]] = {
+    RMSE: (Measure("RMSE"), 1, _root_squared),
+    "neg_mean_absolute_error": (Measure("mean absolute error"), 1, _absolute),
+    "neg_mean_squared_error": (Measure("mean squared error"), 2, _squared),
+    "neg_root_mean_squared_log_error": (
+        Measure("RMSE of logarithms", "", 1.0, 3),
+        0,
+        _root_squared_log,
+    ),
+    "r2": (Measure("unexplained variance"), 0, _unexplained),
 }
 
 
@@ -575,13 +588,13 @@ def number_measure(scoring: Any, truth: Floats, unit: str = "") -> Measure:
     """Return how the loss of a scoring of numbers is called and shown."""
     if not _is_number_loss(scoring):
         return _measure_of_scorer(scoring)
-    if scoring in UNITLESS_MEASURES:
-        return UNITLESS_MEASURES[scoring]
-    name, power, _ = NUMBER_LOSSES[scoring]
+    measure, power, _ = NUMBER_LOSSES[scoring]
+    if not power:
+        return measure
     spread = float(np.std(truth)) ** power
     order = int(np.floor(np.log10(spread))) if 0 < spread < np.inf else 0
     shown = f" {unit}{'²' if power == 2 else ''}" if unit else ""
-    return Measure(name, shown, 1.0, max(DIGITS_OF_NUMBERS - 1 - order, 0))
+    return Measure(measure.name, shown, 1.0, max(DIGITS_OF_NUMBERS - 1 - order, 0))
 
 
 def _is_number_loss(scoring: Any) -> bool:
@@ -618,15 +631,7 @@ def read_number_scorer(scoring: Any) -> Any:
 
 def _minus_number_score(scorer: Any, own: Predictions, weight: Floats | None = None) -> float:
     """Return minus the score of predictions, or NaN if it is undefined."""
-    rows = np.arange(len(own.truth))[:, None]
-    options = {} if weight is None else {"sample_weight": weight}
-    with warnings.catch_warnings():
-        # What scikit-learn only warns of, such as a score of a single row, is undefined.
-        warnings.simplefilter("error", UserWarning)
-        try:
-            return -float(scorer(StoredRegressor(own), rows, own.truth, **options))
-        except UserWarning:
-            return float("nan")
+    return -_unless_warned(partial(_score_of, scorer, StoredRegressor(own), own.truth, weight))
 
 
 def check_number_folds(

@@ -37,7 +37,7 @@ has the smallest bound, and this is the one to ask for.
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, log2
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ from scipy import optimize, sparse, stats
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import counted, listed
 from primum.judging.words import Alert
-from primum.tables.cells import names_of, read_cells
+from primum.tables.cells import is_given, names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
 from primum.tables.preparation import preparing
 
@@ -92,12 +92,9 @@ def leak_alerts(
     cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in alone}
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
     others = [column for column in used if column.name not in (*empty, *same)]
-    alerts = [
-        *_named(empty, "empty in every unlabelled row"),
-        *_named(same, "the label in other words (values and classes correspond)"),
-    ]
+    what = "the label in other words (values and classes correspond)"
     X = X[labeled].reset_index(drop=True)
-    return [Alert("leak", text) for text in [*alerts, *_telling(X, codes, cells, others, missing)]]
+    return _leaks(empty, same, what, _telling_labels(X, codes, cells, others, missing))
 
 
 def number_leak_alerts(
@@ -121,19 +118,24 @@ def number_leak_alerts(
     others = [column for column in used if column.name not in empty]
     same = in_other_units(X, y, others)
     others = [column for column in others if column.name not in same]
-    alerts = [
-        *_named(empty, "empty in every unlabelled row"),
-        *_named(same, "the target in other units (values and targets have the same order)"),
-        *(f"{text} If it is {ADVICE}" for text in telling_columns(X, y, others, missing)),
-    ]
-    return [Alert("leak", text) for text in alerts]
+    what = "the target in other units (values and targets have the same order)"
+    return _leaks(empty, same, what, _telling_numbers(X, y, others, missing))
+
+
+def _leaks(
+    empty: Sequence[str], same: Sequence[str], what: str, telling: Iterable[str]
+) -> list[Alert]:
+    """Return alerts on columns that are empty, the same as the label, or tell nearly all of it."""
+    by_name = [*_named(empty, "empty in every unlabelled row"), *_named(same, what)]
+    by_itself = (f"{text} If it is {ADVICE}" for text in telling)
+    return [Alert("leak", text) for text in (*by_name, *by_itself)]
 
 
 def _only_labeled(
     X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column]
 ) -> tuple[Mask, list[Column], list[str]]:
     """Return the labelled rows, the features, and those filled in labelled rows only."""
-    labeled = np.array([label is not None for label in labels], dtype=bool)
+    labeled = is_given(labels)
     used = [column for column in columns if column.used]
     given = {column.name: X[column.name].notna().to_numpy() for column in used}
     if labeled.all():
@@ -207,7 +209,7 @@ def _nearest_votes(values: Floats, votes: Floats) -> Floats:
     return near_below[:, None] * of_below + near_above[:, None] * of_above
 
 
-def _telling(
+def _telling_labels(
     X: "pd.DataFrame",
     codes: Index,
     cells: dict[str, Cells],
@@ -221,20 +223,30 @@ def _telling(
     if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
         return
     right = {name: right_alone(cells[name], codes) for name in cells}
-    telling = [c for c in columns if _avoided(right.get(c.name, 0), guessed, n_rows) >= NEARLY_ALL]
-    # Of two such columns, each is among the others of the other one.
-    if len(telling) != 1 or len(columns) == 1:
+    avoided = {c.name: _avoided(right.get(c.name, 0), guessed, n_rows) for c in columns}
+    name, rest = _only_telling(avoided, columns)
+    if name is None or not rest:
         return
-    rest = [column for column in columns if column is not telling[0]]
     truth, guess = _by_forest(RandomForestClassifier, X, codes, rest, missing)
     by_others, n_tried = int(np.sum(guess == truth)), len(truth)
     if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
-        name = telling[0].name
         yield (
             f"The column {name!r} may give the label away: by it alone, {right[name]} of "
             f"{n_rows} labels are predicted correctly, by all other columns together "
-            f"{by_others} of {n_tried}. If it is {ADVICE}"
+            f"{by_others} of {n_tried}."
         )
+
+
+def _only_telling(
+    shares: Mapping[str, float], columns: Sequence[Column]
+) -> tuple[str | None, list[Column]]:
+    """Return the one column that alone tells nearly all, if there is one, and the others.
+
+    Of two such columns, each is among the others of the other one.
+    """
+    telling = [name for name, share in shares.items() if share >= NEARLY_ALL]
+    name = telling[0] if len(telling) == 1 else None
+    return name, [column for column in columns if column.name != name]
 
 
 def _by_forest(
@@ -281,36 +293,21 @@ def in_other_units(X: "pd.DataFrame", y: Floats, columns: Sequence[Column]) -> l
     ]
 
 
-def telling_columns(
+def _telling_numbers(
     X: "pd.DataFrame", y: Floats, columns: Sequence[Column], missing: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what is remarkable about the one column that tells the target, as a sentence.
-
-    Parameters
-    ----------
-    X : DataFrame
-        The features of labelled rows, read as their kinds say.
-    y : array of shape (n_rows,)
-        Their targets.
-    columns : sequence of Column
-        The features.
-    missing : sequence of str
-        Markers of missing cells.
-    """
+    """Yield a sentence on the column that tells nearly all of a target, where the others do not."""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.metrics import r2_score
 
     if len(y) < LEAST_ROWS or len(columns) < 2:
         return
     alone = {column.name: _explained_alone(X[column.name], y) for column in columns}
-    telling = [column for column in columns if alone[column.name] >= NEARLY_ALL]
-    # Of two such columns, each is among the others of the other one.
-    if len(telling) != 1:
+    name, rest = _only_telling(alone, columns)
+    if name is None:
         return
-    rest = [column for column in columns if column is not telling[0]]
     by_others = float(r2_score(*_by_forest(RandomForestRegressor, X, y, rest, missing)))
     if by_others <= NOT_NEARLY_ALL:
-        name = telling[0].name
         yield (
             f"The column {name!r} may give the target away: it alone explains "
             f"{alone[name]:.0%} of the variance, and all other columns together "
@@ -391,7 +388,7 @@ def _belonging(
     identity: str | None,
 ) -> list[Alert]:
     """Return the question which rows belong together, if there is reason to ask."""
-    labeled = np.array([label is not None for label in labels], dtype=bool)
+    labeled = is_given(labels)
     cells = [
         (column.name, read_cells(frame[column.name], column.kind, column.reading, missing))
         for column in columns
