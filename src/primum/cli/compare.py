@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,9 @@ from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_instal
 from primum.tables.files import TableFile, TableFormat, open_table
 from primum.tables.labels import recognised
 from primum.tables.problem import sampled, without_total
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The models of every comparison, beside its methods; names do not depend on the number of folds.
 MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
@@ -70,15 +73,15 @@ def _installed(name: str) -> str:
 
 def read_baseline(context: Any, parameter: Any, text: str | None) -> str | list[str]:
     """Return the baselines in a comma-separated list, as ``primum.compare`` takes them."""
-    known = {key_of(name): name for name in MODELS[1:]} | REQUESTED
+    models = {key_of(name): name for name in MODELS[1:]} | REQUESTED
     names = options.comma_separated(context, parameter, text)
     for name in names:
-        if key_of(name) not in known:
+        if key_of(name) not in models:
             raise click.BadParameter(
-                f"unknown baseline {name!r}{suggestion(key_of(name), list(known))}; choose from "
-                f"{', '.join(known)}."
+                f"unknown baseline {name!r}{suggestion(key_of(name), list(models))}; choose from "
+                f"{', '.join(models)}."
             )
-    return [_installed(known[key_of(name)]) for name in names] or "default"
+    return [_installed(models[key_of(name)]) for name in names] or "default"
 
 
 def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -280,6 +283,34 @@ def compare(
     or a number, in the column --target. Its columns are prepared automatically. Prints a verdict
     and a table, and writes a report.
     """
+    _check_arguments(name, model, settings)
+    output = comparison.output_of(data, out, form, model)
+    output.check(data, resume=settings["resume"], force=force)
+    settings |= {"id": id_column, "missing": table_format.missing, "folder": output.fits}
+    with _plain_errors(output):
+        table, frame = _read(data, table_format, settings, quiet=quiet)
+        settings["decimal"] = table_format.decimal or table.decimal
+        whole, frame, notes = _rows(frame, max_rows, settings)
+        with output.replacing_fits(resume=settings["resume"]), _silence():
+            given = {key: value for key, value in settings.items() if value is not None}
+            result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
+            if whole is not None:  # labels are asked for on all rows
+                result = replace(result, whole=whole)
+            result, labelling, labels = _labelling(result, table, output)
+        sample = "" if whole is None else "  # a sample of it was compared"
+        output.write_report(result, f"{table.pandas_code()}{sample}")
+        saved = [] if model is None else _save(result, model, name, settings["target"], id_column)
+        if labelling is not None:
+            labels += _write_labelling(labelling, result, table, output.report.parent)
+        # Only now, when all files are there: whoever reads this may stop reading at any line.
+        click.echo(comparison.screen_text(result))
+        click.echo("\n".join([f"\nReport: {output.report}", *saved]))
+        for note in filter(None, labels):
+            click.echo("\n" + printable(wrapped(note)))
+
+
+def _check_arguments(name: str | None, model: Path | None, settings: dict[str, Any]) -> None:
+    """Raise an error, before anything is read, for arguments that contradict each other."""
     if settings["independent_rows"] and settings["group"] is not None:
         raise click.UsageError(
             "--independent-rows says that no rows belong together, but --group says which do: pass "
@@ -289,49 +320,44 @@ def compare(
         comparison.check_file(model, "--save-model")
     ruled = settings["cost"] is not None or names_a_rule(settings["scoring"] or "")
     check_model_name(name, model, settings["methods"], settings["baseline"], ruled=ruled)
-    output = comparison.output_of(data, out, form, model)
-    output.check(data, resume=settings["resume"], force=force)
-    target, missing = settings["target"], table_format.missing
-    settings |= {"id": id_column, "missing": missing, "folder": output.fits}
-    with _plain_errors(output):
-        roles = (target, id_column, settings["group"], settings["chosen"])
-        as_text = [name for name in roles if name]
-        with nullcontext() if quiet else showing_passes(f"reading {data.name}"):
-            table = open_table(data, table_format)
-            frame = table.frame(as_text)
-        table.require([*as_text, *settings["exclude"]], frame.columns)
-        whole, total = without_total(frame, target, missing)
-        kind = settings["target_kind"] or AUTO
-        settings["decimal"] = table_format.decimal or table.decimal
-        frame, sample = sampled(
-            *(whole, target, missing, max_rows, settings["random_state"]),
-            *(kind, settings["decimal"]),
-        )
-        marked = recognised(list(frame.columns), settings["chosen"])
-        notes = [note for note in (total, sample, marked) if note]
-        for note in filter(None, (total, sample)):  # before the run, which may take long
-            click.echo(printable(wrapped(note)), err=True)
-        with output.replacing_fits(resume=settings["resume"]), _silence():
-            given = {key: value for key, value in settings.items() if value is not None}
-            result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
-            if sample:  # labels are asked for on all rows
-                result = replace(result, whole=whole)
-            result, labelling, labels = _labelling(result, table, output)
-        read = table.pandas_code()
-        output.write_report(result, f"{read}  # a sample of it was compared" if sample else read)
-        saved = [] if model is None else _save(result, model, name, target, id_column)
-        if labelling is not None:
-            with _silence():
-                write_labelling(labelling, result, table, output.report.parent)
-            if not labelling.settlement.settled:
-                labels.append(how_to_label(labelling, output.report.parent))
-            elif labelling.settlement.request:
-                labels.append(f"{labelling.settlement.request} {labelling.course.labelling.how}")
-        # Only now, when all files are there: whoever reads this may stop reading at any line.
-        click.echo(comparison.screen_text(result))
-        click.echo("\n".join([f"\nReport: {output.report}", *saved]))
-        for note in filter(None, labels):
-            click.echo("\n" + printable(wrapped(note)))
+
+
+def _read(
+    data: Path, table_format: TableFormat, settings: dict[str, Any], *, quiet: bool
+) -> tuple[TableFile, "pd.DataFrame"]:
+    """Return a table and its rows; raise an error if a column that was named is not there."""
+    as_text = [settings[role] for role in ("target", "id", "group", "chosen") if settings[role]]
+    with nullcontext() if quiet else showing_passes(f"reading {data.name}"):
+        table = open_table(data, table_format)
+        frame = table.frame(as_text)
+    table.require([*as_text, *settings["exclude"]], frame.columns)
+    return table, frame
+
+
+def _rows(
+    frame: "pd.DataFrame", max_rows: int, settings: dict[str, Any]
+) -> tuple["pd.DataFrame | None", "pd.DataFrame", list[str]]:
+    """Return all rows if a sample is compared, the rows that are compared, and notes on them."""
+    target, missing, kind = settings["target"], settings["missing"], settings["target_kind"] or AUTO
+    whole, total = without_total(frame, target, missing)
+    seed, decimal = settings["random_state"], settings["decimal"]
+    rows, sample = sampled(whole, target, missing, max_rows, seed, kind, decimal)
+    for note in filter(None, (total, sample)):  # before the run, which may take long
+        click.echo(printable(wrapped(note)), err=True)
+    notes = [total, sample, recognised(list(frame.columns), settings["chosen"])]
+    return whole if sample else None, rows, list(filter(None, notes))
+
+
+def _write_labelling(
+    labelling: Labelling, result: Comparison, table: TableFile, folder: Path
+) -> list[str]:
+    """Write the rows to label and what goes with them; return what to do with them."""
+    with _silence():
+        write_labelling(labelling, result, table, folder)
+    asked = labelling.settlement
+    if not asked.settled:
+        return [how_to_label(labelling, folder)]
+    return [f"{asked.request} {labelling.course.labelling.how}"] if asked.request else []
 
 
 def _why_no_sheet(result: Comparison, folder: Path | None) -> str:

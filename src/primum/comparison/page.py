@@ -94,17 +94,6 @@ def changes_chart(result: "Comparison") -> Chart:
         f"{name}: {measure.show_range(*verdict.interval)}, {ANSWERS[verdict.answer]}"
         for name, verdict in verdicts
     )
-    point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
-    caption = (
-        f"{label}, from cross-validation: how much the {measure.name} on new rows would change if "
-        "you used the method "
-        f"instead.{point} Dots are estimates; bars are {level} intervals, "
-        "widened to allow for the number of methods. Shaded: changes of up to "
-        f"{result.limit_in_words}, which make no practical difference. If a bar "
-        "extends beyond the shaded region on both sides, the method may be better or worse."
-    )
-    if not why_not(result):
-        caption += " Labels that settle what is better on your rows do not change this picture."
     numbers = Table.of(
         f"{label}, from cross-validation; from and to are the ends of the {level} interval. "
         "Negative is better.",
@@ -118,8 +107,22 @@ def changes_chart(result: "Comparison") -> Chart:
             for name, verdict in verdicts
         ],
     )
-    edge = result.limit * measure.scale
-    return Chart(interval_chart(items, edge, label, f"{label}. {described}."), caption, numbers)
+    drawing = interval_chart(items, result.limit * measure.scale, label, f"{label}. {described}.")
+    return Chart(drawing, _caption_of_changes(result, label, level), numbers)
+
+
+def _caption_of_changes(result: "Comparison", label: str, level: str) -> str:
+    measure = result.loss.measure
+    point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
+    fixed = " Labels that settle what is better on your rows do not change this picture."
+    return (
+        f"{label}, from cross-validation: how much the {measure.name} on new rows would change if "
+        f"you used the method instead.{point} Dots are estimates; bars are {level} intervals, "
+        f"widened to allow for the number of methods. Shaded: changes of up to "
+        f"{result.limit_in_words}, which make no practical difference. If a bar extends beyond the "
+        "shaded region on both sides, the method may be better or worse."
+        f"{'' if why_not(result) else fixed}"
+    )
 
 
 def curve_chart(result: "Comparison", axis: str) -> Chart:

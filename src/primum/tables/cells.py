@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from primum._lazy import needed
-from primum._typing import AnyArray, Floats
+from primum._typing import AnyArray, Floats, Mask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +122,11 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
         absent |= np.array([plain_text(cell) in missing for cell in cells], dtype=bool)
     cells[absent] = None
     return cells
+
+
+def is_given(cells: Iterable[Any]) -> Mask:
+    """Return which cells, or labels, are there: not None."""
+    return np.array([cell is not None for cell in cells], dtype=bool)
 
 
 def plain_text(cell: Any) -> str:

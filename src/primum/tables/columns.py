@@ -36,6 +36,7 @@ from primum.tables.cells import (
     different_units,
     doubtful_mark,
     hours_of,
+    is_given,
     marks_by_preference,
     names_of,
     numbers_of,
@@ -335,7 +336,7 @@ def _vector_feature(column: Column, values: "pd.Series", missing: Sequence[str])
 
 def _given(cells: AnyArray) -> AnyArray:
     if cells.dtype == object:
-        return cells[np.array([cell is not None for cell in cells], dtype=bool)]
+        return cells[is_given(cells)]
     return cells[~np.isnan(cells)]
 
 
