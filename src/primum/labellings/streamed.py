@@ -37,6 +37,8 @@ from primum.rows import BLOCK_NUMBERS, Block, joined_weights, library_of, stack,
 
 # Values of p that differ by less than this fraction of the largest are equal.
 SAME_P = 1e-11
+# Positions, rows, frame and centre of the pieces of a band, as they are sent.
+Packed = tuple[Index, Block, Frame, Floats | None]
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def _kind(view: View) -> tuple[bool, bool]:
     return view.center is None, bool(sparse.issparse(view.X))
 
 
-def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
+def _packed(pieces: list[tuple[Any, View]]) -> Packed:
     """Return pieces of one kind as one, with rows in single precision if that loses nothing."""
     views = [view for _, view in pieces]
     rows = stack([view.block for view in views])
@@ -121,7 +123,7 @@ def _packed(pieces: list[tuple[Any, View]]) -> tuple[Any, ...]:
     return positions, rows, views[0].frame, views[0].center
 
 
-def _unpickled(total: Any, packed: list[tuple[Any, ...]] | None, count: int, limit: int) -> Band:
+def _unpickled(total: Any, packed: list[Packed] | None, count: int, limit: int) -> Band:
     if packed is None:
         return Band(total, None, count, limit)
     pieces = []

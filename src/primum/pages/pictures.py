@@ -16,16 +16,23 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from primum._lazy import needed
-from primum._typing import Floats
-from primum.methods import ICLSClassifier, LeastSquaresClassifier
+from primum._typing import Floats, Mask
+from primum.methods import (
+    ICLSClassifier,
+    ICLSClassifierCV,
+    ICLSRegressorCV,
+    LeastSquaresClassifier,
+)
 from primum.methods.icls.constraint_set import constraint_set
+from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.least_squares.tuning import Tuned
 from primum.reading.data import read_training_data
 from primum.rows import LabeledRows
 
 TWIN = "supervised"
 
 
-def plot_path(tuned: Any) -> Any:
+def plot_path(tuned: ICLSClassifierCV | ICLSRegressorCV) -> Any:
     """Draw the mean score over alpha, one line per metric and one for the supervised twin.
 
     Bands are one standard error of the mean over the folds on either side; it is a rough guide,
@@ -77,7 +84,7 @@ def plot_path(tuned: Any) -> Any:
 
 
 def _draw_line(
-    axes: Any, tuned: Any, points: Any, name: str, style: tuple[str, str], best: float | None
+    axes: Any, tuned: Tuned, points: Mask, name: str, style: tuple[str, str], best: float | None
 ) -> None:
     results = tuned.cv_results_
     alpha = results["param_alpha"][points].astype(float)
@@ -91,14 +98,14 @@ def _draw_line(
         axes.plot(best, mean[alpha == best][0], "o", color=color, markersize=7, zorder=3)
 
 
-def _standard_error(tuned: Any) -> Floats:
+def _standard_error(tuned: Tuned) -> Floats:
     """Return the standard error of the mean score over the folds; 0 for a single one."""
     folds = tuned.n_splits_
     spread = np.asarray(tuned.cv_results_["std_test_score"])
     return np.asarray(spread / max(folds - 1, 1) ** 0.5)
 
 
-def _finish(axes: Any, tuned: Any) -> None:
+def _finish(axes: Any, tuned: Tuned) -> None:
     alphas = np.asarray(tuned.cv_results_["param_alpha"], dtype=float)
     positive = alphas[alphas > 0]
     if len(positive) == len(alphas):
@@ -173,7 +180,7 @@ def plot_constraint_set(
     return ax
 
 
-def score_parameters(clf: Any) -> Floats:
+def score_parameters(clf: LeastSquaresBase) -> Floats:
     """Return the parameters of the score, intercept first."""
     coef, intercept = clf._score_parameters
     return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef

@@ -142,7 +142,7 @@ class DaskRows(Rows):
         starts = list(accumulate(counts[:-1], initial=0))
         return zip(self._partitions, range(len(counts)), starts, counts, strict=True)
 
-    def _shared(self, function: Any) -> Any:
+    def _shared(self, function: object) -> Any:
         """Return a node of the graph that stores a function once, not once per task."""
         from dask import delayed
 
@@ -244,7 +244,9 @@ def _map_partition(kernel: Callable[[Block], T], *where: Any) -> list[T]:
         return list(map(kernel, _blocks(*where)))
 
 
-def _reduce_partition(functions: Any, *where: Any) -> Any:
+def _reduce_partition(
+    functions: tuple[Callable[[Block], T], Callable[[T, T], T]], *where: Any
+) -> T:
     kernel, combine = functions
     with one_blas_thread():
         return reduce(combine, map(kernel, _blocks(*where)))
@@ -292,7 +294,7 @@ def _checked(part: Any, number: int, n_rows: int) -> Any:
     return as_csr(part) if sparse.issparse(part) else part
 
 
-def _reader(part: Any) -> Any:
+def _reader(part: Any) -> _DenseReader:
     if isinstance(part, np.ndarray) and part.dtype != np.float64:
         return _ConvertingReader(part)
     return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)

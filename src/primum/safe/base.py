@@ -8,11 +8,11 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -34,7 +34,7 @@ from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
 from primum.reading.data import FitArguments, on_this_machine, refuse_other_library, stack_rows
 from primum.reading.folds import read_repeated_folds
-from primum.reading.known import read_chosen
+from primum.reading.known import SomeKnown, read_chosen
 from primum.rows import ArrayRows
 from primum.safe.candidates import CandidateModel, SharedRows, Targets
 from primum.safe.candidates.base import as_given, standardisation
@@ -45,6 +45,7 @@ from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
+T = TypeVar("T")
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
 Weighted = tuple[dict[str, float], float]
@@ -178,7 +179,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
                     candidate.weighted = "sample_weight" in routed[candidate.name].fit
         return entrants
 
-    def _progress(self, work: Any, total: int) -> Any:
+    def _progress(self, work: Iterable[T], total: int) -> Iterable[T]:
         if not self.verbose:
             return work
         return with_progress(work, total, type(self).__name__, "fit")
@@ -329,12 +330,12 @@ def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
             )
 
 
-def labeled_of(given: FitArguments[Any]) -> AnyArray:
+def labeled_of(given: FitArguments[SomeKnown]) -> AnyArray:
     """Return the indices of the labelled rows of positive weight."""
     return given.labels.labeled[given.known]
 
 
-def _groups(given: FitArguments[Any], groups: Any) -> list[AnyArray | None]:
+def _groups(given: FitArguments[SomeKnown], groups: Any) -> list[AnyArray | None]:
     """Return the groups of the labelled and of the unlabelled rows of X."""
     if groups is None:
         return [None, None]

@@ -287,7 +287,7 @@ class StackNumberMixin(StackMixin):
 
     target_mean_: float
     target_scale_: float
-    _measure: ClassVar[Any] = staticmethod(r2_score)
+    _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted number of every row.

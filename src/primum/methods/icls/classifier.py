@@ -20,6 +20,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -86,14 +87,14 @@ class ImplicitlyConstrained:
     tol: float
     max_iter: int
     n_jobs: int | None
-    supervised_: Any
+    supervised_: BaseEstimator
     certificate_: labellings.Certificate
     metric_: str | float
     coef_: Floats
     n_features_in_: int
-    _apply: Any
-    _family: Any
-    _fit_twin: Any
+    _apply: Callable[..., Any]
+    _family: Callable[[TrainingData], labellings.LeastSquaresFamily]
+    _fit_twin: Callable[..., Any]
     # Which model is taken if the labelled rows do not determine it.
     _tie_break: ClassVar[str] = "twin"
 

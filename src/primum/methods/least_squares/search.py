@@ -29,6 +29,7 @@ from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresF
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
+from primum.reading.known import SomeKnown
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import KnownTargets, TargetScale
 from primum.rows import ArrayRows, LabeledRows, chain
@@ -308,7 +309,9 @@ def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> 
 WIDE = 1000
 
 
-def with_fewer_unlabeled(given: FitArguments[Any], most_rows: int | None) -> FitArguments[Any]:
+def with_fewer_unlabeled(
+    given: FitArguments[SomeKnown], most_rows: int | None
+) -> FitArguments[SomeKnown]:
     """Return what wide rows are searched with: a random sample of the unlabelled ones.
 
     A fit to n rows of d > n columns has n coordinates, so that fewer rows make every point of the
@@ -394,7 +397,7 @@ def _standardised(data: TrainingData[Any], scale: TargetScale) -> TrainingData[A
     return replace(data, labeled=labeled, sets=scale.possible(data.label_set), present=None)
 
 
-def check_weights(given: FitArguments[Any], folds: Sequence[Fold], of_scores: bool) -> None:
+def check_weights(given: FitArguments[SomeKnown], folds: Sequence[Fold], of_scores: bool) -> None:
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return
