@@ -44,10 +44,17 @@ def folder(tmp_path, X):
     return tmp_path / "rows"
 
 
+@pytest.fixture
+def groups_apart(monkeypatch):
+    """Blocks so small that no two row groups of the folder are read as one."""
+    monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 3 * 1000)
+
+
 def contents(rows):
     return np.vstack([block.X for block in rows.map(lambda block: block)])
 
 
+@pytest.mark.usefixtures("groups_apart")
 def test_blocks_are_the_rows_in_order(folder, X):
     rows = ParquetRows(folder, NAMES, 3)
     blocks = list(rows.map(lambda block: block))
@@ -92,6 +99,28 @@ def test_an_error_in_a_thread_ends_the_pass(tmp_path, rng, monkeypatch):
         gather_moments([rows])
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_small_row_groups_are_one_block(tmp_path, X, monkeypatch, n_jobs):
+    """Of at most as many rows as any block, and of one file."""
+    monkeypatch.setattr("primum.rows.parquet.BLOCK_NUMBERS", 3 * 600)
+    write(tmp_path / "1.parquet", X[:1050], group=100)
+    write(tmp_path / "2.parquet", X[1050:], group=250)
+    rows = ParquetRows(tmp_path, NAMES, 3)
+    with using_threads(n_jobs):
+        blocks = list(rows.map(lambda block: (block.start, block.source, block.X.copy())))
+        picked = rows.take(np.arange(7, 2500, 190)).X
+    assert [(start, source) for start, source, _ in blocks] == [
+        (0, "row groups 0 to 5 of 1.parquet"),
+        (600, "row groups 6 to 10 of 1.parquet"),
+        (1050, "row groups 0 to 1 of 2.parquet"),
+        (1550, "row groups 2 to 3 of 2.parquet"),
+        (2050, "row groups 4 to 5 of 2.parquet"),
+    ]
+    np.testing.assert_array_equal(np.vstack([part for *_, part in blocks]), X)
+    np.testing.assert_array_equal(picked, X[7:2500:190])
+
+
+@pytest.mark.usefixtures("groups_apart")
 def test_take_reads_only_the_row_groups_it_needs(folder, X):
     rows = ParquetRows(folder, NAMES, 3)
     read = []
@@ -142,7 +171,9 @@ def test_null_is_named_with_its_row_group_and_column(tmp_path, kind, values):
     table = pa.table({"a": [0.0, 1.0, 2.0], "b": pa.array(values, kind)})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
     rows = ParquetRows(tmp_path / "x.parquet", None, 2)
-    with pytest.raises(ValueError, match=r"Row 2 \(row group 1 of x.parquet\) has nan in .* 'b'"):
+    with pytest.raises(
+        ValueError, match=r"Row 2 \(row groups 0 to 1 of x.parquet\) has nan in .* 'b'"
+    ):
         gather_moments([rows])
 
 
@@ -272,7 +303,7 @@ class TestFilesThatChange:
         os.truncate(file, before.st_size)  # the footer alone differs, and it was read before
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         words = (
-            r"\(row group 0 of 2\.parquet\) has nan in column 'b', but had a number there in an ear"
+            r"\(row groups 0 to 1 of 2\.parquet\) has nan in column 'b', but had a number there in"
         )
         with pytest.raises(RowsChangedError, match=f"Row 50 {words}"):
             contents(rows)
@@ -297,6 +328,7 @@ class TestFilesThatChange:
             contents(ParquetRows(path, None, 3))
 
 
+@pytest.mark.usefixtures("groups_apart")
 def test_a_watcher_is_told_how_far_each_pass_is(folder):
     rows, told = ParquetRows(folder, NAMES, 3), []
     with listening(PASSES, lambda *progress: told.append(progress)):
@@ -363,7 +395,7 @@ class TestFits:
         X[2345, 1] = np.inf
         path = write(tmp_path / "x.parquet", X)
         with pytest.raises(
-            ValueError, match=r"Row 2345 \(row group 2 of x.parquet\) has inf .*'b'"
+            ValueError, match=r"Row 2345 \(row groups 0 to 2 of x.parquet\) has inf .*'b'"
         ):
             ICLSClassifier().fit(*labeled, X_unlabeled=path)
 
@@ -376,7 +408,7 @@ def test_a_missing_value_is_named_by_its_place_in_its_file(tmp_path, X):
     write(tmp_path / "rows" / "1.parquet", X)
     labeled = pd.DataFrame(X[:40], columns=NAMES)
     y = np.r_[np.tile([0, 1], 10), np.full(20, -1)]
-    message = r"Row 1234 \(row group 1 of 1.parquet\) has nan in column 'c'"
+    message = r"Row 1234 \(row groups 0 to 2 of 1.parquet\) has nan in column 'c'"
     with pytest.raises(ValueError, match=message):
         ICLSClassifier().fit(labeled, y, X_unlabeled=tmp_path / "rows")
 

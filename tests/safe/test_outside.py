@@ -152,7 +152,7 @@ def test_bad_rows_are_named(tmp_path):
     table, bad = pd.DataFrame(X, columns=COLUMNS), more.copy()
     bad[40, 1] = np.nan
     clf = SafeClassifier(["components"], **QUICK)
-    message = r"Row 40 \(row group 2 of rows-17.parquet\) has nan in column 'b'"
+    message = r"Row 40 \(row groups 0 to 3 of rows-17.parquet\) has nan in column 'b'"
     with pytest.raises(ValueError, match=message):
         clf.fit(table, y, as_parquet(bad, tmp_path))
     clf.fit(table, y)

@@ -1,7 +1,8 @@
 """Rows of Parquet files, read out of core in small batches.
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
-blocks per thread, not by the number of rows or the size of the row groups. While threads process
+blocks per thread, not by the number of rows or the size of the row groups; small ones are read
+several at a time, as one block. While threads process
 blocks, the calling thread reads the next ones; with more than two threads, it has the threads of
 pyarrow decode the columns of one row group at a time.
 
@@ -102,7 +103,8 @@ class ParquetRows(Rows):
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
         threads = max(1, min(block_threads(), enough))
         memory = BlockMemory()
-        pieces = chain.from_iterable(self._pieces(group, threads, memory) for group in groups)
+        runs = _runs_of(groups, self._rows_per_block)
+        pieces = chain.from_iterable(self._pieces(run, threads, memory) for run in runs)
 
         def sized(piece: "_Piece") -> tuple[int, T]:
             return piece.batch.num_rows, work(piece)
@@ -114,13 +116,17 @@ class ParquetRows(Rows):
             # The allocator keeps memory that one thread requested and another freed.
             import_pyarrow()[0].default_memory_pool().release_unused()
 
+    @property
+    def _rows_per_block(self) -> int:
+        return max(1, BLOCK_NUMBERS // max(1, self.n_columns))
+
     def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
-        """Yield the rows of a row group, one piece for each thread at a time."""
-        size, done = max(1, BLOCK_NUMBERS // max(1, self.n_columns)), 0
+        """Yield the rows of some row groups, one piece for each thread at a time."""
+        size, done = self._rows_per_block, 0
         with _reading(group.file) as parquet_file:
             for batch in parquet_file.iter_batches(
                 threads * size,
-                row_groups=[group.position],
+                row_groups=list(group.positions),
                 columns=list(self.names),
                 use_threads=threads > READ_BY_ONE,
             ):
@@ -163,22 +169,33 @@ class _File:
 
 @dataclass(frozen=True)
 class _Group:
-    """A row group, with the positions of its rows among all rows and in their file."""
+    """Consecutive row groups, with the positions of their rows among all rows and in their file."""
 
     file: _File
-    position: int
+    positions: range
     start: int
     first: int
     n_rows: int
 
     @property
     def source(self) -> str:
-        return f"row group {self.position} of {self.file.path.name}"
+        first, last = self.positions[0], self.positions[-1]
+        which = f"group {first}" if first == last else f"groups {first} to {last}"
+        return f"row {which} of {self.file.path.name}"
+
+    def is_before(self, other: "_Group") -> bool:
+        """Return whether the rows of another group follow in the same file."""
+        return self.file is other.file and self.start + self.n_rows == other.start
+
+    def with_next(self, other: "_Group") -> "_Group":
+        """Return this group and the one that follows as one."""
+        positions = range(self.positions.start, other.positions.stop)
+        return replace(self, positions=positions, n_rows=self.n_rows + other.n_rows)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Consecutive rows of a row group, as they were read; ``offset`` is that of the first one."""
+    """Consecutive rows of a group, as they were read; ``offset`` is that of the first one."""
 
     group: _Group
     offset: int
@@ -213,8 +230,25 @@ def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
         for position in range(file.metadata.num_row_groups):
             n_rows = file.metadata.row_group(position).num_rows
             if n_rows:
-                yield _Group(file, position, start, start - file_start, n_rows)
+                yield _Group(file, range(position, position + 1), start, start - file_start, n_rows)
             start += n_rows
+
+
+def _runs_of(groups: Iterable[_Group], most: int) -> Iterator[_Group]:
+    """Yield small row groups that follow one another as one, of at most so many rows.
+
+    Opening a file and a kernel's work for a block take as long as some thousand rows.
+    """
+    run: _Group | None = None
+    for group in groups:
+        if run is not None and run.is_before(group) and run.n_rows + group.n_rows <= most:
+            run = run.with_next(group)
+            continue
+        if run is not None:
+            yield run
+        run = group
+    if run is not None:
+        yield run
 
 
 def _local(path: str | os.PathLike[str]) -> Path:
