@@ -155,11 +155,6 @@ class Rows(ABC):
     def take(self, index: Index) -> Block:
         """Return the rows at sorted positions ``index``: one pass, unless they are in memory."""
 
-    def _stacked(self, parts: Iterable[Block]) -> Block:
-        """Return selected rows of several blocks as one block, in memory."""
-        present = [part for part in parts if part.n_rows]
-        return stack(present) if present else Block(0, np.zeros((0, self.n_columns)))
-
 
 class ChainedRows(Rows):
     """Several kinds of rows, one after the other."""
@@ -221,6 +216,12 @@ def within(index: Index, start: int, n_rows: int) -> Index:
     """Return those of some sorted positions that are among n rows, relative to the first row."""
     low, high = np.searchsorted(index, [start, start + n_rows])
     return index[low:high] - start
+
+
+def stack_present(parts: Iterable[Block], n_columns: int) -> Block:
+    """Return blocks as one, in memory; some, or all, may be empty."""
+    present = [part for part in parts if part.n_rows]
+    return stack(present) if present else Block(0, np.zeros((0, n_columns)))
 
 
 def stack(blocks: Sequence[Block]) -> Block:

@@ -21,7 +21,15 @@ from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
-from primum.rows.base import Block, BlockMemory, Rows, refuse_changed, still_finite, within
+from primum.rows.base import (
+    Block,
+    BlockMemory,
+    Rows,
+    refuse_changed,
+    stack_present,
+    still_finite,
+    within,
+)
 
 T = TypeVar("T")
 
@@ -107,7 +115,7 @@ class DaskRows(Rows):
             if len(chosen):
                 given = (part, number, n_rows, chosen, start if visited else None)
                 tasks.append(_task(f"{name}-{number}", _pick, *given))
-        return self._stacked(Block(0, X) for X in _results(tasks))
+        return stack_present((Block(0, X) for X in _results(tasks)), self.n_columns)
 
     def apply(
         self, kernel: Callable[[Block], AnyArray], dtype: Any, n_values: int | None = None

@@ -31,6 +31,7 @@ from primum.rows.base import (
     Rows,
     RowsChangedError,
     refuse_changed,
+    stack_present,
     still_finite,
     within,
 )
@@ -94,7 +95,8 @@ class ParquetRows(Rows):
         wanted = [group for group in self.groups if len(within(index, group.start, group.n_rows))]
         again = self.passes > 0
         self.passes += len(wanted) == len(self.groups)
-        return self._stacked(self._each_piece(wanted, lambda piece: piece.pick(index, again)))
+        pieces = self._each_piece(wanted, lambda piece: piece.pick(index, again))
+        return stack_present(pieces, self.n_columns)
 
     def _each_piece(self, groups: Sequence["_Group"], work: Callable[["_Piece"], T]) -> Iterator[T]:
         """Yield ``work(piece)`` for all pieces of some row groups, in order."""

@@ -50,7 +50,7 @@ optimal, they need not be the ones closest to the centres: this is for models th
 alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -503,32 +503,65 @@ def _solve_face(
         q[part.rows] = centres[part.rows]
     missing = flat(labels, -problem.residual(q))
     if freedom_of(faces) > len(missing):
-        G = hessian_of(columns, labels, faces)
-        moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
-        V = _solve_gram(G, moved, rounding)
-        q += along(face, columns.project(unflat(labels, V)))
-        return np.asarray(labels.project(q)), nu
-    if problem.prior is None and open_labels.by_class_is_faster():
-        system = open_labels.least_norm
-        if system is not None:
-            moves = system.least_norm(open_labels.across(unflat(labels, missing)))
-            weight = columns.weight
-            root = 1.0 if weight is None else np.sqrt(weight[open_labels.rows])[:, None]
-            q[open_labels.rows] += moves / root
-            return np.asarray(labels.project(q)), np.zeros(0)
+        nu = _move_many(problem, q, face, faces, missing, rounding, xi)
+    elif (
+        problem.prior is None
+        and open_labels.by_class_is_faster()
+        and (system := open_labels.least_norm) is not None
+    ):
+        moves = system.least_norm(open_labels.across(unflat(labels, missing)))
+        weight, nu = columns.weight, np.zeros(0)
+        q[open_labels.rows] += (
+            moves if weight is None else moves / np.sqrt(weight[open_labels.rows])[:, None]
+        )
+    else:
+        nu = _move_few(problem, q, open_labels, missing, rounding, xi)
+    return np.asarray(labels.project(q)), nu
+
+
+def _move_many(
+    problem: LabelProblem,
+    q: Floats,
+    face: Mask,
+    faces: Sequence[Face],
+    missing: Floats,
+    rounding: Rounding,
+    xi: Floats | None,
+) -> Floats:
+    """Change labels, of more rows than there are equations, so that M Q changes by ``missing``.
+
+    Returns the multipliers of a prior.
+    """
+    columns, labels = problem.columns, problem.labels
+    G = hessian_of(columns, labels, faces)
+    moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
+    q += along(face, columns.project(unflat(labels, _solve_gram(G, moved, rounding))))
+    return nu
+
+
+def _move_few(
+    problem: LabelProblem,
+    q: Floats,
+    open_labels: OpenLabels,
+    missing: Floats,
+    rounding: Rounding,
+    xi: Floats | None,
+) -> Floats:
+    """Do the same for fewer rows, as closely as they allow."""
+    labels, faces, weight = problem.labels, open_labels.faces, problem.columns.weight
     G = open_labels.gram()
 
-    def fitted(b: Floats) -> Floats:
-        x = _solve_gram(G, open_labels.along_flat(labels, b), rounding)
-        return open_labels.sum_flat(labels, x)
+    def solved(b: Floats) -> Floats:
+        return _solve_gram(G, open_labels.along_flat(labels, b), rounding)
 
-    moved, nu = moved_target(problem, missing, fitted, xi)
-    x = _solve_gram(G, open_labels.along_flat(labels, moved), rounding)
-    for part, step in zip(faces, split(x, faces), strict=True):
-        if columns.weight is not None:
-            step = step / np.sqrt(columns.weight[part.rows])
+    moved, nu = moved_target(
+        problem, missing, lambda b: open_labels.sum_flat(labels, solved(b)), xi
+    )
+    for part, step in zip(faces, split(solved(moved), faces), strict=True):
+        if weight is not None:
+            step = step / np.sqrt(weight[part.rows])
         q[part.rows] += step[0] if q.ndim == 1 else step.T @ part.directions.T
-    return np.asarray(labels.project(q)), nu
+    return nu
 
 
 def _is_closest_to_centres(
