@@ -5,7 +5,7 @@ not. Their colours are variables of ``chart.css``, so that they can be read on a
 chart has the role of an image with an alternative text; its numbers belong beside it, as a table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import asinh, floor, log10
@@ -69,10 +69,7 @@ def interval_chart(items: Sequence[Interval], edge: float, label: str, alternati
     band = f"<span class='band' style='{scale.stretch(-edge, edge)}'></span>"
     zero = f"<span class='zero' style='left:{scale.at(0)}'></span>"
     rows = "".join(_interval_row(item, scale) for item in items)
-    ticks = "".join(
-        f"<span class='tick' style='left:{scale.at(tick)}'>{_signed(tick)}</span>"
-        for tick in scale.ticks
-    )
+    ticks = _below(scale, {tick: _signed(tick) for tick in scale.ticks})
     return (
         f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
         "<div class='sides'><span>← better</span><span>worse →</span></div>"
@@ -116,25 +113,12 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
     margin = 0.05 * (high - low) or 1.0
     upward = _Scale(low - margin if low < 0 else max(low - margin, 0.0), high + margin)
     drawn = "".join(_curve(curve, k, across, upward, unit) for k, curve in enumerate(series))
-    x_ticks = "".join(
-        f"<span class='tick' style='left:{across.at(asinh(size / unit))}'>{size:,g}</span>"
-        for size in sizes
+    plot = _Plot(
+        *(across, {asinh(size / unit): f"{size:,g}" for size in sizes}),
+        *(upward, {tick: f"{tick:g}" for tick in upward.inner_ticks}),
     )
-    y_ticks = [tick for tick in upward.ticks if upward.low <= tick <= upward.high]
-    y_marks = "".join(
-        f"<span class='y' style='bottom:{upward.at(tick)}'>{tick:g}</span>" for tick in y_ticks
-    )
-    lines = "".join(
-        f"<path class='grid' d='M0 {100 - upward.share(tick):.2f}H100'/>" for tick in y_ticks
-    )
-    return (
-        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
-        f"<div>{escape(y_label)}</div><div class='plot curves'>{y_marks}"
-        f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{lines}{drawn}</svg></div>"
-        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
-        f"<div class='label'>{escape(x_label)}</div>"
-        f"{_legend([curve.name for curve in series])}</div>"
-    )
+    legend = _legend([curve.name for curve in series])
+    return plot.chart(f"{plot.grid}{drawn}", (x_label, y_label), alternative, legend=legend)
 
 
 def threshold_chart(
@@ -172,19 +156,13 @@ def threshold_chart(
         low, high = (scale.share(min(max(end, 0.0), 1.0)) for end in interval)
         strip = f"<path class='equal' d='M{low:.2f} 0H{high:.2f}V100H{low:.2f}Z'/>"
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    places = [(tick, scale.at(tick)) for tick in ticks]
-    marks = [f"<span class='tick' style='left:{at}'>{tick:g}</span>" for tick, at in places]
-    shares = [f"<span class='y' style='bottom:{at}'>{tick:.0%}</span>" for tick, at in places]
-    heights = [100 - scale.share(tick) for tick in ticks]
-    grid = "".join(f"<path class='grid' d='M0 {height:.2f}H100'/>" for height in heights)
-    return (
-        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
-        f"<div class='plot curves'>{''.join(shares)}"
-        f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{strip}{grid}{drawn}"
-        f"<path class='middle' d='M{chosen:.2f} 0V100'/></svg></div>"
-        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{''.join(marks)}</div>"
-        f"<div class='label'>{escape(label)}</div>{_legend([curve.name for curve in series])}</div>"
+    plot = _Plot(
+        *(scale, {tick: f"{tick:g}" for tick in ticks}),
+        *(scale, {tick: f"{tick:.0%}" for tick in ticks}),
     )
+    line = f"<path class='middle' d='M{chosen:.2f} 0V100'/>"
+    legend = _legend([curve.name for curve in series])
+    return plot.chart(f"{strip}{plot.grid}{drawn}{line}", (label, ""), alternative, legend=legend)
 
 
 def _banded_curve(curve: Band, number: int, scale: "_Scale") -> str:
@@ -225,25 +203,11 @@ def scatter_chart(
     values = [value for point in points for value in point]
     margin = 0.05 * (max(values) - min(values)) or 1.0
     scale = _Scale(min(values) - margin, max(values) + margin)
-    ticks = [tick for tick in scale.ticks if scale.low <= tick <= scale.high]
-    x_ticks = "".join(
-        f"<span class='tick' style='left:{scale.at(tick)}'>{tick:g}</span>" for tick in ticks
-    )
-    y_marks = "".join(
-        f"<span class='y' style='bottom:{scale.at(tick)}'>{tick:g}</span>" for tick in ticks
-    )
-    grid = "".join(
-        f"<path class='grid' d='M0 {100 - scale.share(tick):.2f}H100'/>" for tick in ticks
-    )
+    ticks = {tick: f"{tick:g}" for tick in scale.inner_ticks}
+    plot = _Plot(scale, ticks, scale, ticks)
     dots = "".join(f"M{scale.share(x):.2f} {100 - scale.share(y):.2f}h0" for x, y in points)
-    return (
-        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
-        f"<div>{escape(labels[1])}</div><div class='plot curves scatter'>{y_marks}"
-        "<svg viewBox='0 0 100 100' preserveAspectRatio='none'>"
-        f"{grid}<path class='middle' d='M0 100L100 0'/><path class='dots' d='{dots}'/></svg></div>"
-        f"<div class='ticks scatter' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
-        f"<div class='label scatter'>{escape(labels[0])}</div></div>"
-    )
+    equal = f"<path class='middle' d='M0 100L100 0'/><path class='dots' d='{dots}'/>"
+    return plot.chart(f"{plot.grid}{equal}", labels, alternative, shape=" scatter")
 
 
 def bounds_chart(
@@ -277,34 +241,17 @@ def bounds_chart(
     high = max([2 * edge, *(upper for _, upper in path)])
     margin = 0.05 * (high - low) or 1.0
     across, upward = _Scale(0, len(path) - 1), _Scale(low - margin, high + margin)
-    x_ticks = "".join(
-        f"<span class='tick' style='left:{across.at(tick)}'>{tick:,g}</span>"
-        for tick in across.ticks
-        if tick == round(tick)
-    )
-    y_ticks = [tick for tick in upward.ticks if upward.low <= tick <= upward.high]
-    y_marks = "".join(
-        f"<span class='y' style='bottom:{upward.at(tick)}'>{_signed(tick)}</span>"
-        for tick in y_ticks
-    )
-    grid = "".join(
-        f"<path class='grid' d='M0 {100 - upward.share(tick):.2f}H100'/>" for tick in y_ticks
+    plot = _Plot(
+        *(across, {tick: f"{tick:,g}" for tick in across.ticks if tick == round(tick)}),
+        *(upward, {tick: _signed(tick) for tick in upward.inner_ticks}),
     )
     kind = f" {answer}" if answer in ("help", "harm") else ""
-    return (
-        f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
-        f"<div>{escape(labels[1])}</div><div class='plot curves{kind}'>{y_marks}"
-        "<svg viewBox='0 0 100 100' preserveAspectRatio='none'>"
-        f"{_drawn_bounds(path, edge, grid, across, upward)}</svg></div>"
-        f"<div class='ticks' style='margin:0 1.5rem 0 3.25rem'>{x_ticks}</div>"
-        f"<div class='label'>{escape(labels[0])}</div></div>"
-    )
+    return plot.chart(_drawn_bounds(path, edge, plot), labels, alternative, kind=kind)
 
 
-def _drawn_bounds(
-    path: Sequence[tuple[float, float]], edge: float, grid: str, across: "_Scale", upward: "_Scale"
-) -> str:
+def _drawn_bounds(path: Sequence[tuple[float, float]], edge: float, plot: "_Plot") -> str:
     """Return the shaded margin, the grid, zero, and what is between the bounds."""
+    across, upward = plot.across, plot.upward
     top, zero, bottom = (100 - upward.share(value) for value in (edge, 0.0, -edge))
     lower, upper = (
         [
@@ -314,7 +261,7 @@ def _drawn_bounds(
         for side in (0, 1)
     )
     return (
-        f"<path class='equal' d='M0 {top:.2f}H100V{bottom:.2f}H0Z'/>{grid}"
+        f"<path class='equal' d='M0 {top:.2f}H100V{bottom:.2f}H0Z'/>{plot.grid}"
         f"<path class='middle' d='M0 {zero:.2f}H100'/>"
         f"<path class='between' d='M{' '.join([*upper, *reversed(lower)])}Z'/>"
         f"<path class='bound' d='M{' '.join(lower)}'/><path class='bound' d='M{' '.join(upper)}'/>"
@@ -390,3 +337,57 @@ class _Scale:
         step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough * (1 - 1e-9))
         first, last = int(-(-self.low // step)), int(self.high // step)
         return [round(k * step, 12) for k in range(first, last + 1)]
+
+    @property
+    def inner_ticks(self) -> list[float]:
+        """Those that rounding has not moved beyond the ends."""
+        return [tick for tick in self.ticks if self.low <= tick <= self.high]
+
+
+def _below(scale: _Scale, ticks: Mapping[float, str]) -> str:
+    """Return the texts of ticks below a chart."""
+    places = ((scale.at(tick), text) for tick, text in ticks.items())
+    return "".join(f"<span class='tick' style='left:{at}'>{text}</span>" for at, text in places)
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """The axes of a chart with curves or points: their scales, and the texts of their ticks."""
+
+    across: _Scale
+    x_ticks: Mapping[float, str]
+    upward: _Scale
+    y_ticks: Mapping[float, str]
+
+    @property
+    def grid(self) -> str:
+        """A horizontal line at every tick."""
+        heights = (100 - self.upward.share(tick) for tick in self.y_ticks)
+        return "".join(f"<path class='grid' d='M0 {height:.2f}H100'/>" for height in heights)
+
+    def chart(
+        self,
+        drawing: str,
+        labels: tuple[str, str],
+        alternative: str,
+        *,
+        shape: str = "",
+        kind: str = "",
+        legend: str = "",
+    ) -> str:
+        """Return a drawing, SVG, between its axes; ``labels`` are those of x and of y.
+
+        ``shape`` is a class of the plot and what is below it, ``kind`` one of the plot alone.
+        """
+        places = ((self.upward.at(tick), text) for tick, text in self.y_ticks.items())
+        marks = "".join(f"<span class='y' style='bottom:{at}'>{text}</span>" for at, text in places)
+        x_label, y_label = map(escape, labels)
+        return (
+            f"<div class='chart' role='img' aria-label='{escape(alternative)}'>"
+            f"{f'<div>{y_label}</div>' if y_label else ''}"
+            f"<div class='plot curves{shape}{kind}'>{marks}"
+            f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{drawing}</svg></div>"
+            f"<div class='ticks{shape}' style='margin:0 1.5rem 0 3.25rem'>"
+            f"{_below(self.across, self.x_ticks)}</div>"
+            f"<div class='label{shape}'>{x_label}</div>{legend}</div>"
+        )
