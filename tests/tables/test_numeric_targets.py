@@ -93,7 +93,7 @@ def column(cells):
         ),
         ([*PRICES, "high"], "numbers", "but 'high' in row 71 is not a number"),
         ([*PRICES, np.inf], "auto", "but 'inf' in row 71 is infinite"),
-        ([2.5] * 9, "numbers", "All 9 known numbers in column 'y' are 2.5, so that there is noth"),
+        ([2.5] * 9, "numbers", "All 9 known numbers in column 'y' are 2.5, so there is noth"),
         (pd.date_range("2020-01-01", periods=30), "auto", "Column 'y' contains dates, which are"),
         ([f"{d:%d.%m.%Y}" for d in pd.date_range("2020", periods=30)], "numbers", "contains dates"),
         ([*PRICES.astype(int), -1, -1], "auto", "without empty cells, and -1 is one of its numb"),
