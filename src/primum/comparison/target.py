@@ -180,7 +180,7 @@ class KnownTarget:
     @property
     def n_rows(self) -> int:
         """Number of all rows."""
-        return len(self.known.labeled) + len(self.known.unlabeled)
+        return self.known.n_rows
 
     def with_known(self, known: Known) -> Self:
         """Return the same target with other labels."""

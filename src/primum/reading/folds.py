@@ -237,7 +237,7 @@ def read_folds(
     A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
     rows of X, as everywhere in scikit-learn.
     """
-    if is_number(cv) or hasattr(cv, "split"):
+    if _splits(cv):
         cv = _splitter(cv, labels, shuffle, seed)
     return _checked(given_folds(cv, labels, groups), labels)
 
@@ -308,11 +308,11 @@ def known_groups(labels: Known, groups: Any) -> Any:
     """Return the groups of the labelled rows."""
     if groups is None:
         return None
-    groups, n_rows = np.asarray(groups), len(labels.labeled) + len(labels.unlabeled)
-    if groups.shape != (n_rows,):
+    groups = np.asarray(groups)
+    if groups.shape != (labels.n_rows,):
         raise ValueError(
-            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
-            "every row of X."
+            f"groups has the shape {groups.shape}, but X has {labels.n_rows} rows: pass one group "
+            "for every row of X."
         )
     return groups[labels.labeled]
 
@@ -324,12 +324,12 @@ def _given_fold(number: int, labels: Known, split: Any) -> Fold:
             f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
             "of indices of rows of X."
         )
-    n_rows = len(labels.labeled) + len(labels.unlabeled)
-    position = np.full(n_rows, -1)
+    position = np.full(labels.n_rows, -1)
     position[labels.labeled] = np.arange(len(labels.labeled))
     names = (f"The training set of split {number}", f"The test set of split {number}")
     train, test = (
-        position[row_indices(rows, n_rows, name)] for rows, name in zip(split, names, strict=True)
+        position[row_indices(rows, labels.n_rows, name)]
+        for rows, name in zip(split, names, strict=True)
     )
     if (test < 0).any():
         raise ValueError(

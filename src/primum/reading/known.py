@@ -270,7 +270,7 @@ def read_chosen(chosen: Any, labels: Known) -> Mask | None:
     """
     if chosen is None:
         return None
-    mask = chosen_mask(chosen, len(labels.labeled) + len(labels.unlabeled))
+    mask = chosen_mask(chosen, labels.n_rows)
     mask[labels.unlabeled] = False
     if not mask.any():
         return None

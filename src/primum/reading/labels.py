@@ -75,8 +75,28 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
 UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
 
 
+class KnownRows:
+    """Which rows of X have a label, and which have none."""
+
+    labeled: Index
+    unlabeled: Index
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return len(self.labeled) + len(self.unlabeled)
+
+    def unlabeled_with(self, n_more: int) -> Index:
+        """Return the rows without a label, with further ones after all others."""
+        return np.append(self.unlabeled, np.arange(self.n_rows, self.n_rows + n_more))
+
+    def unlabeled_without(self, kept: Mask) -> Index:
+        """Return the rows without a label if only some of the labelled ones keep theirs."""
+        return np.sort(np.append(self.unlabeled, self.labeled[~kept]))
+
+
 @dataclass(frozen=True)
-class KnownLabels:
+class KnownLabels(KnownRows):
     """The content of y: classes, indices of labelled and unlabelled rows, labels as 0, 1, ..."""
 
     classes: AnyArray
@@ -101,13 +121,11 @@ class KnownLabels:
 
     def with_unlabeled(self, n_more: int) -> "KnownLabels":
         """Return the same labels, with further rows after the others that have none."""
-        n_rows = len(self.labeled) + len(self.unlabeled)
-        unlabeled = np.append(self.unlabeled, np.arange(n_rows, n_rows + n_more))
-        return KnownLabels(self.classes, self.labeled, unlabeled, self.codes)
+        return KnownLabels(self.classes, self.labeled, self.unlabeled_with(n_more), self.codes)
 
     def keeping(self, kept: Mask) -> "KnownLabels":
         """Return the labels of some of the labelled rows; the others count as unlabelled."""
-        unlabeled = np.sort(np.append(self.unlabeled, self.labeled[~kept]))
+        unlabeled = self.unlabeled_without(kept)
         return KnownLabels(self.classes, self.labeled[kept], unlabeled, self.codes[kept])
 
 
@@ -384,11 +402,10 @@ def read_possible(possible: Any, labels: KnownLabels) -> tuple[KnownLabels, Mask
 def _as_mask(possible: Any, labels: KnownLabels) -> Mask:
     """Return possible as an array (n, any number of columns) of bool."""
     values = _as_array(possible, "possible")
-    n_rows = len(labels.labeled) + len(labels.unlabeled)
-    if values.ndim != 2 or len(values) != n_rows:
+    if values.ndim != 2 or len(values) != labels.n_rows:
         raise ValueError(
-            f"possible has shape {values.shape} but X has {n_rows} rows: pass one row for every "
-            "row of X and one column for every class."
+            f"possible has shape {values.shape} but X has {labels.n_rows} rows: pass one row for "
+            "every row of X and one column for every class."
         )
     if values.dtype.kind in "biuf":
         wrong = (values != 0) & (values != 1)
@@ -528,11 +545,10 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
             "possible, which takes the classes that a row may have."
         )
     bounds = _as_array(label_bounds, "label_bounds")
-    n_rows = len(labels.labeled) + len(labels.unlabeled)
-    if bounds.shape != (n_rows, 2):
+    if bounds.shape != (labels.n_rows, 2):
         raise ValueError(
-            f"label_bounds has shape {bounds.shape} but X has {n_rows} rows: pass a lower and an "
-            "upper bound for every row of X, or NaN twice where there is none."
+            f"label_bounds has shape {bounds.shape} but X has {labels.n_rows} rows: pass a lower "
+            "and an upper bound for every row of X, or NaN twice where there is none."
         )
     if bounds.dtype.kind not in "biuf":
         bounds = _as_numbers(bounds)

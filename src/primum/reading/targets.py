@@ -10,7 +10,13 @@ import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings import LabelInterval
-from primum.reading.labels import as_one_dimensional, is_missing, refuse_infinity, refuse_masked
+from primum.reading.labels import (
+    KnownRows,
+    as_one_dimensional,
+    is_missing,
+    refuse_infinity,
+    refuse_masked,
+)
 from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
@@ -21,7 +27,7 @@ LARGEST_TARGET = 1e150
 
 
 @dataclass(frozen=True)
-class KnownTargets:
+class KnownTargets(KnownRows):
     """The content of y, and the bounds of what it does not contain.
 
     Attributes
@@ -54,8 +60,7 @@ class KnownTargets:
 
     def with_unlabeled(self, n_more: int) -> "KnownTargets":
         """Return the same targets, with further rows after the others that have none."""
-        n_rows = len(self.labeled) + len(self.unlabeled)
-        unlabeled = np.append(self.unlabeled, np.arange(n_rows, n_rows + n_more))
+        unlabeled = self.unlabeled_with(n_more)
         more = np.full((n_more, 2), np.nan if self.common is None else self.common)
         bounds = np.concatenate([self.bounds, more])
         return KnownTargets(self.labeled, unlabeled, self.targets, bounds, self.common)
@@ -65,10 +70,9 @@ class KnownTargets:
 
         These have no bounds but the common ones.
         """
-        n_rows = len(self.labeled) + len(self.unlabeled)
-        bounds = np.full((n_rows, 2), np.nan if self.common is None else self.common)
+        bounds = np.full((self.n_rows, 2), np.nan if self.common is None else self.common)
         bounds[self.unlabeled] = self.bounds
-        unlabeled = np.sort(np.append(self.unlabeled, self.labeled[~kept]))
+        unlabeled = self.unlabeled_without(kept)
         targets = self.targets[kept]
         return KnownTargets(self.labeled[kept], unlabeled, targets, bounds[unlabeled], self.common)
 
