@@ -22,6 +22,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import wrapped
 from primum.cli import _options as options
 from primum.cli._options import PREDICTION, SCORE, warn
+from primum.judging.words import capitalised
 from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.models import StoredModel, classifier_of, load_model
@@ -349,7 +350,7 @@ def _check_kind(
     example = f"such as {str(cells[strange[0]])[:30]!r}"
     if len(strange) > sum(given) / 2:
         raise ValueError(
-            f"{where[0].upper()}{where[1:]} has cells {example}, but the model was fitted to "
+            f"{capitalised(where)} has cells {example}, but the model was fitted to "
             f"{KINDS[kind]} there: correct the column."
         )
     cells_are = "1 cell is" if len(strange) == 1 else f"{len(strange)} cells are"

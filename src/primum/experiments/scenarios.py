@@ -10,6 +10,7 @@ of each table are such targets.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import (
@@ -261,27 +262,20 @@ def _diabetes() -> Floats:
     return np.column_stack(load_diabetes(return_X_y=True, scaled=False))
 
 
-def _wine() -> Floats:
-    return np.asarray(load_wine(return_X_y=True)[0])
-
-
-def _breast_cancer() -> Floats:
-    return np.asarray(load_breast_cancer(return_X_y=True)[0])
-
-
-def _iris() -> Floats:
-    return np.asarray(load_iris(return_X_y=True)[0])
+def _features_of(load: Callable[..., Any]) -> Callable[[], Floats]:
+    """Return a function that returns the features of a table of scikit-learn."""
+    return lambda: np.asarray(load(return_X_y=True)[0])
 
 
 # Columns of tables of scikit-learn.
 COLUMNS: dict[str, Draw] = {
     "diabetes": column_of(_diabetes, -1),
-    "wine: alcohol": column_of(_wine, 0),
-    "wine: proline": column_of(_wine, -1),
-    "breast cancer: mean radius": column_of(_breast_cancer, 0),
-    "breast cancer: worst fractal dimension": column_of(_breast_cancer, -1),
-    "iris: sepal length": column_of(_iris, 0),
-    "iris: petal width": column_of(_iris, -1),
+    "wine: alcohol": column_of(_features_of(load_wine), 0),
+    "wine: proline": column_of(_features_of(load_wine), -1),
+    "breast cancer: mean radius": column_of(_features_of(load_breast_cancer), 0),
+    "breast cancer: worst fractal dimension": column_of(_features_of(load_breast_cancer), -1),
+    "iris: sepal length": column_of(_features_of(load_iris), 0),
+    "iris: petal width": column_of(_features_of(load_iris), -1),
 }
 # The race against tuned ridge regression.
 TABLES: dict[str, Draw] = {

@@ -23,6 +23,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
+from primum.judging.words import capitalised
 from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS
 from primum.tables.cells import (
     FALSE,
@@ -535,7 +536,7 @@ def _action(column: Column, given: AnyArray) -> str:
     if is_indicated(column):
         parts.append("a further column marks these cells")
     sentence = "; ".join([*parts, ACTIONS[column.kind]])
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return f"{capitalised(sentence)}."
 
 
 def _levels(n_levels: int, missing: float) -> str:

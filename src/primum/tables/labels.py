@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Mask
+from primum.judging.words import capitalised
 from primum.reading.known import (
     AUTO,
     CLASSES,
@@ -105,7 +106,7 @@ def _check_markers(labels: Sequence[Any], where: str, advice: str) -> None:
 def refuse_measurements(labels: Sequence[Any], where: str) -> None:
     """Raise an error if labels are measurements rather than classes."""
     numbers = _numbers([label for label in labels if label is not None])
-    refuse_numeric_target(numbers, f"{where[0].upper()}{where[1:]}", WITH_A_LETTER)
+    refuse_numeric_target(numbers, capitalised(where), WITH_A_LETTER)
 
 
 def _numbers(labels: Sequence[Any], decimal: str | None = None) -> Floats:
@@ -138,7 +139,7 @@ def _refuse_other_types(labels: Sequence[Any], where: str) -> None:
     for label in labels:
         if not isinstance(label, bool | int | float | str):
             raise ValueError(
-                f"{where[0].upper()}{where[1:]} has labels of type {type(label).__name__}: store "
+                f"{capitalised(where)} has labels of type {type(label).__name__}: store "
                 "them as text or integers."
             )
 
@@ -284,7 +285,7 @@ def _notes(labels: Sequence[Any], decimal: str | None) -> Iterator[str]:
 
 def _kind(labels: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
     """Return what labels are; raise an error for a few texts among many numbers."""
-    beginning, numbers = f"{where[0].upper()}{where[1:]}", _numbers(labels, decimal)
+    beginning, numbers = capitalised(where), _numbers(labels, decimal)
     if len(numbers) or not labels:
         return kind_of_numbers(numbers, beginning) if labels else TargetKind(CLASSES)
     read = _best_numbers(labels, decimal)
@@ -329,13 +330,13 @@ def _as_numbers(
         if not math.isfinite(number):
             what = "infinite" if isinstance(given[row], float) else "not a number"
             raise ValueError(
-                f"{where[0].upper()}{where[1:]} is a numeric target, but {str(given[row])[:30]!r} "
+                f"{capitalised(where)} is a numeric target, but {str(given[row])[:30]!r} "
                 f"in row {row + 1} is {what}: correct it, or empty the cell if it is unknown."
             )
     if any(label is None for label in labels) and len(rows) == len(labels):
         raise ValueError(
-            f"{where[0].upper()}{where[1:]} is a numeric target without empty cells, and -1 is one "
-            "of its numbers: add '-1' to missing if it marks unknown ones, otherwise write it as "
+            f"{capitalised(where)} is a numeric target without empty cells, and -1 is one of its "
+            "numbers: add '-1' to missing if it marks unknown ones, otherwise write it as "
             "-1.0."
         )
     column = object_array([None] * len(labels))

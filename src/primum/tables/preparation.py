@@ -24,13 +24,14 @@ from primum._typing import AnyArray, Floats
 from primum.tables.cells import (
     as_matrix,
     as_pandas,
+    is_given,
     numbers_of,
     read_cells,
     readings_of_numbers,
     vectors_of,
 )
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
-from primum.tables.text import TermWeights, TextFeatures
+from primum.tables.text import ColumnReader, TermWeights, TextFeatures
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
@@ -39,7 +40,7 @@ MOST_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
 
-class ReadCells(TransformerMixin, BaseEstimator):
+class ReadCells(ColumnReader):
     """Read the cells of columns of one kind, whatever their types.
 
     Parameters
@@ -82,25 +83,6 @@ class ReadCells(TransformerMixin, BaseEstimator):
         self.missing = missing
         self.indicator = indicator
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the names of the columns.
-
-        Parameters
-        ----------
-        X : DataFrame
-            The table.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            The transformer.
-        """
-        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-        return self
-
     def transform(self, X: Any) -> AnyArray:
         """Return the cells: numbers with NaN where missing; of categories, text.
 
@@ -124,7 +106,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
             return as_matrix(vectors_of(values, int(self.reading), self.missing), int(self.reading))
         cells = read_cells(values, self.kind, self.reading, self.missing)
         if self.kind == "category":
-            cells[[cell is None for cell in cells]] = MISSING_LEVEL
+            cells[~is_given(cells)] = MISSING_LEVEL
         return cells
 
     def _numbers(self, values: Any) -> AnyArray:
