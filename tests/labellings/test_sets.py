@@ -1,5 +1,7 @@
 """Every label set is held to the definitions of its questions, by brute force."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from primum.labellings import sets
 from primum.labellings.sets import (
     LabelInterval,
     LabelSet,
@@ -155,3 +158,11 @@ def test_a_share_of_rounding_is_none() -> None:
     """The face of a label is not wider because a projection left a remainder."""
     q = np.array([[0.5, 0.5, 1e-17], [1.0, 0.0, 1e-18]])
     assert Simplex(3).open(q).tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_the_module_lists_what_it_asks_of_a_set() -> None:
+    """And nothing else: all other questions are functions of these members."""
+    table = [line for line in (sets.__doc__ or "").splitlines() if line.startswith("    ")]
+    listed = {name for line in table for name in re.findall(r"[a-z]+", line)} & set(vars(LabelSet))
+    public = {name for name in vars(LabelSet) if not name.startswith("_")}
+    assert listed == public == LabelSet.__abstractmethods__

@@ -141,12 +141,12 @@ class FormedColumns(ProblemColumns):
         self.passes += 1
         return np.dot(xi.T, self.matrix).T if xi.ndim > 1 else self.matrix.T @ xi
 
-    def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:  # noqa: D102
+    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:  # noqa: D102
         self.passes += 1
-        q = weighted(q, self.weight)
+        q = weighted(_array(q), self.weight)
         return np.dot(q.T, self.matrix.T).T if q.ndim > 1 else self.matrix @ q
 
-    def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:  # noqa: D102
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
         self.passes += 1
         slacks = (labels.slack(self.matrix.T @ xi, q) for xi in duals)
         return np.array([total_of(slack, self.weight) for slack in slacks])
@@ -183,6 +183,12 @@ class FormedColumns(ProblemColumns):
         self.passes += 1
         row = np.full((1, self.shape[1]), entry)
         return FormedColumns(np.vstack([self.matrix, row]), self.weight)
+
+
+def _array(q: Floats | Labelling) -> Floats:
+    """Return labels of rows of a formed M, which are always an array."""
+    assert isinstance(q, np.ndarray)
+    return q
 
 
 class RowProducts:
@@ -431,5 +437,4 @@ class Solution:
     @property
     def array(self) -> Floats:
         """The labels, of a solver that returns them as an array."""
-        assert isinstance(self.labels, np.ndarray)
-        return self.labels
+        return _array(self.labels)
