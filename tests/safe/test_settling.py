@@ -285,6 +285,34 @@ def test_a_sample_of_many_rows_is_compared_in_fit_and_all_when_they_are_asked_fo
         assert model.settlement_.questions == few.settlement_.questions
 
 
+@pytest.mark.parametrize("store", [np.array, np.asfortranarray, sparse.csr_array, pd.DataFrame])
+def test_rows_that_changed_after_the_fit_are_refused(compares_samples, store):
+    """A last digit in either array, or the place of a label; and not once all is as it was."""
+    rows, y, more = store(X[:250].copy()), Y[:250].copy(), store(X[250:].copy())
+    model = quick(standardize=False).fit(rows, y, more)
+
+    def put(values, number):
+        if isinstance(values, pd.DataFrame):
+            values.iloc[123, 1] = number
+        elif isinstance(values, np.ndarray):
+            values[123, 1] = number
+        else:
+            values.data[2 * 123 + 1] = number
+
+    def refuses():
+        with pytest.raises(ValueError, match="passed to fit have changed since: pass the unlab"):
+            model.rows_to_label()
+
+    for values in (rows, more):
+        put(values, np.nextafter(X[123, 1], 9))
+        refuses()
+        put(values, X[123 if values is rows else 373, 1])
+    y[[0, 249]] = y[[249, 0]]
+    refuses()
+    y[[0, 249]] = y[[249, 0]]
+    assert len(model.rows_to_label(n=9)) == 9
+
+
 def test_labels_settle_many_rows_without_asking_for_them_again(fitted, compares_samples):
     labels = {"r1": 0, "r2": 1, "r3": 0}
     found = quick().fit(X, Y).settle(labels, verbose=False)

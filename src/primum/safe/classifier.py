@@ -24,6 +24,7 @@ from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
     RowsOfFit,
     ToLabel,
+    checksum_of,
     codes_in_fit,
     compared_notes,
     compares_later,
@@ -260,7 +261,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             if found is not None:
                 self._to_label = to_label_in_fit(self, found, given, X, X_unlabeled)
             elif compares_later(self, given):
-                self._to_label = RowsOfFit(*arguments[:4])
+                self._to_label = RowsOfFit(*arguments[:4], checksum_of(self, given))
         return self
 
     @property
@@ -343,8 +344,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
             recognised, and on them models make fewer errors than on others. A Parquet file or
             folder, or a Dask array or DataFrame, is read once, block by block. None: those of
             ``fit``, or of the last call; a model that was loaded from a file has none. More
-            than 20,000 in memory are read from the arrays that were passed to ``fit``: do not
-            change these in place before the first call.
+            than 20,000 in memory are read from the arrays that were passed to ``fit``, which must
+            not have changed.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
             the range in ``settlement_.request``.

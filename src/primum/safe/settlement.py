@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -225,20 +226,43 @@ def to_label(
 class RowsOfFit:
     """The arguments of a fit, whose rows are compared when somebody asks for rows to label.
 
-    They are those of the caller, not copies.
+    They are those of the caller, not copies. ``checksum`` is that of what the fit read.
     """
 
     X: Any = field(repr=False)
     y: Any = field(repr=False)
     X_unlabeled: Any = field(repr=False)
     sample_weight: Any = field(repr=False)
+    checksum: tuple[int, ...] = field(repr=False)
 
     def to_label(self, safe: "SafeClassifier") -> ToLabel:
         """Return the rows to label."""
         given = read_arguments(safe, self.X, self.y, self.X_unlabeled, self.sample_weight)
+        if checksum_of(safe, given) != self.checksum:
+            raise ValueError(
+                "The arrays that were passed to fit have changed since: pass the unlabelled rows "
+                "to rows_to_label(X), or fit again."
+            )
         known = ArrayRows(given.X, given.labels.unlabeled[given.unknown])
         found = _find(safe, chain([known, given.more]))
         return to_label_in_fit(safe, found, given, self.X, self.X_unlabeled)
+
+
+def checksum_of(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> tuple[int, ...]:
+    """Return a checksum of the rows that were given, and of which of them have which label."""
+    labels = given.labels
+    parts = [labels.labeled, labels.codes, given.known, given.unknown]
+    with using_threads(effective_n_jobs(safe.n_jobs)):
+        of_rows = chain([ArrayRows(given.X), given.more]).map(lambda block: _checksum(block.X))
+        return *map(_checksum, parts), *of_rows
+
+
+def _checksum(values: Any) -> int:
+    is_sparse = bool(sparse.issparse(values))
+    if is_sparse:
+        return hash(tuple(map(_checksum, (values.data, values.indices, values.indptr))))
+    contiguous: Any = np.ascontiguousarray(values)
+    return crc32(contiguous)
 
 
 def compares_later(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> bool:
