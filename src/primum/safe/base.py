@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
@@ -24,7 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from primum._progress import FOLDS, tell, with_progress
-from primum._sklearn import HasMethods
+from primum._sklearn import HasMethods, StrOptions
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations.sampled import read_sample
@@ -46,6 +47,8 @@ from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
+# The features are standardised unless the rows are sparse.
+IF_DENSE = "auto"
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
 Weighted = tuple[dict[str, float], float]
@@ -62,7 +65,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         "n_repeats": AT_LEAST_ONE,
         "scoring": [str, callable],
         "time_budget": [*NOT_NEGATIVE, None],
-        "standardize": ["boolean"],
+        "standardize": ["boolean", StrOptions({IF_DENSE})],
         "verbose": ["verbose"],
     }
     candidates: Any = field(default="default", kw_only=False)
@@ -73,7 +76,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
     scoring: Any = None
     time_budget: float | None = None
     random_state: Any = None
-    standardize: bool = True
+    standardize: bool | str = IF_DENSE
     n_jobs: int | None = None
     verbose: bool = False
 
@@ -163,10 +166,19 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
             *(labeled, unlabeled, weight, seed),
             weighted=given.weight is not None,
             columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
-            scaling=standardisation if self.standardize else as_given,
+            scaling=standardisation if self._standardizes(labeled) else as_given,
             sampled=sampled,
         )
         return with_reduced(rows)
+
+    def _standardizes(self, labeled: Any) -> bool:
+        """Return whether candidates scale features to unit variance.
+
+        Of sparse rows, this makes a word that occurs twice weigh as much as one that tells topics.
+        """
+        if self.standardize == IF_DENSE:
+            return not sparse.issparse(labeled)
+        return bool(self.standardize)
 
     def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""
