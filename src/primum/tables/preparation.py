@@ -31,7 +31,7 @@ from primum.tables.cells import (
     vectors_of,
 )
 from primum.tables.columns import MAX_LEVELS, Column, is_indicated
-from primum.tables.text import ColumnReader, TermWeights, TextFeatures
+from primum.tables.text import TermWeights, TextFeatures
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
@@ -40,7 +40,7 @@ MOST_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
 
-class ReadCells(ColumnReader):
+class ReadCells(TransformerMixin, BaseEstimator):
     """Read the cells of columns of one kind, whatever their types.
 
     Parameters
@@ -82,6 +82,25 @@ class ReadCells(ColumnReader):
         self.reading = reading
         self.missing = missing
         self.indicator = indicator
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the names of the columns.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
 
     def transform(self, X: Any) -> AnyArray:
         """Return the cells: numbers with NaN where missing; of categories, text.

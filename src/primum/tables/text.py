@@ -181,30 +181,7 @@ def _of_counted(cells: Sequence[Any], n_terms: int) -> Any:
     return sparse.csr_array(parts, shape=(len(rows), n_terms))
 
 
-class ColumnReader(TransformerMixin, BaseEstimator):
-    """A transformer that reads columns of a table by their names."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the names of the columns.
-
-        Parameters
-        ----------
-        X : DataFrame
-            The table.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            The transformer.
-        """
-        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-        return self
-
-
-class TextFeatures(ColumnReader):
+class TextFeatures(TransformerMixin, BaseEstimator):
     """Turn a column of text into one sparse feature per term; rows do not affect each other.
 
     Parameters
@@ -237,6 +214,25 @@ class TextFeatures(ColumnReader):
     def __init__(self, vocabulary: Vocabulary, missing: Sequence[str] = ()) -> None:
         self.vocabulary = vocabulary
         self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the name of the column.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
 
     def transform(self, X: Any) -> Any:
         """Return the features of cells, texts or counted terms; a missing cell has none.
