@@ -13,8 +13,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._words import printable
-from primum.cli._comparison import names_in_words
 from primum.cli._options import in_options
+from primum.cli.compare import names_in_words
 from primum.tables.problem import sampled
 
 N_ROWS, N_LABELED = 60, 24

@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, TSVMClassifier
-from primum.cli._comparison import screen_text
+from primum.cli.compare import screen_text
 from primum.comparison.page import code_of
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError

@@ -1,19 +1,23 @@
 """What the commands share: options, errors in terms of options, and output files.
 
 Output files are checked before the work starts, and never written over an input. Tables are written
-as CSV, Parquet or a spreadsheet, where text stays text even if it looks like a formula.
+as CSV, Parquet or a spreadsheet, where text stays text even if it looks like a formula. What a
+comparison writes is a report and, in a folder, its finished fits.
 """
 
 import codecs
 import csv
 import gzip
 import io
+import json
 import math
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,9 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from primum._files import replacing
+from primum._files import replacing, unpredictable, write_file
+from primum.comparison.page import code_of, comparison_markdown, comparison_page
+from primum.comparison.result import Comparison
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
 from primum.reading.known import SAY_CLASSES, SAY_NUMBERS
@@ -444,3 +450,125 @@ out_option = click.option(
     callback=check_out,
     help="File to write; an existing file is replaced once the new one is complete.",
 )
+
+
+# Formats of the report of a comparison.
+FORMATS = ("html", "md", "json")
+FITS = "fits"  # the folder of finished fits, inside the folder of the comparison
+
+
+@dataclass(frozen=True)
+class ComparisonOutput:
+    """What a comparison writes.
+
+    Attributes
+    ----------
+    report : Path
+        The report, in the format of its suffix.
+    fits : Path or None
+        Folder of finished fits, from which an interrupted comparison continues; None if the report
+        is all that is written.
+    model : Path or None
+        The model file.
+    """
+
+    report: Path
+    fits: Path | None
+    model: Path | None
+
+    def check(self, data: Path, *, resume: bool, force: bool) -> None:
+        """Raise an error if something cannot be written, or exists and must not be replaced."""
+        if self.fits is None and resume:
+            raise click.UsageError("--resume needs a folder as --out: a file contains no fits.")
+        if self.fits is not None:
+            _check_folder(self.report.parent)
+        for path in filter(None, (self.report, self.model)):
+            refuse_inputs(path, [("DATA", data)])
+        if self.model is not None and self.model.resolve() == self.report.resolve():
+            raise click.UsageError(f"--save-model {self.model} is the report: choose another name.")
+        if not force:
+            self._refuse_existing(resume=resume)
+
+    def _refuse_existing(self, *, resume: bool) -> None:
+        kept = (self.model,) if resume else (self.model, self.report, self.fits)
+        for path in kept:
+            if path is not None and path.exists():
+                can_resume = path != self.model and self.fits is not None
+                more = ", --resume to continue the comparison" if can_resume else ""
+                raise click.UsageError(
+                    f"{path} exists: pass --force to replace it{more}, or choose another name."
+                )
+
+    @contextmanager
+    def replacing_fits(self, *, resume: bool) -> Iterator[None]:
+        """Set the fits of an earlier comparison aside, unless it is continued.
+
+        They are deleted once new ones have taken their place, and come back if there are none.
+        """
+        if self.fits is None or resume or not self.fits.is_dir():
+            yield
+            return
+        aside = unpredictable(self.fits, "replaced")
+        self.fits.rename(aside)
+        try:
+            yield
+        finally:
+            if self.fits.exists():
+                shutil.rmtree(aside)
+            else:
+                aside.rename(self.fits)
+
+    def write_report(self, result: Comparison, read: str) -> None:
+        """Write the report; the file appears only once it is complete.
+
+        ``read`` is the Python expression that reads the table.
+        """
+        if self.report.suffix == ".json":
+            text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        else:
+            write = comparison_page if self.report.suffix == ".html" else comparison_markdown
+            text = write(result, code=code_of(result, read))
+        self.report.parent.mkdir(exist_ok=True)
+        write_file(self.report, text)
+
+
+def output_of(
+    data: Path, out: Path | None, chosen: str | None, model: Path | None
+) -> ComparisonOutput:
+    """Return where a comparison writes; ``out`` is a folder, or a file by its suffix."""
+    if out is None:
+        stem = data.name.removesuffix(".gz")
+        out = Path(f"{Path(stem).stem}-comparison")
+    with _naming("--out"):
+        check_length(out)
+    if out.suffix[1:] not in FORMATS or out.is_dir():
+        return ComparisonOutput(out / f"report.{chosen or 'html'}", out / FITS, model)
+    if chosen is not None and out.suffix != f".{chosen}":
+        raise click.UsageError(f"--out {out} is not a file of the --format {chosen}.")
+    check_file(out, "--out")
+    return ComparisonOutput(out, None, model)
+
+
+def _check_folder(folder: Path) -> None:
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise click.UsageError(f"--out {folder} exists and is not a folder: choose another name.")
+    if not folder.absolute().parent.is_dir():
+        raise click.UsageError(f"--out {folder}: there is no folder {folder.parent}.")
+    place = folder if folder.is_dir() else folder.absolute().parent
+    if not os.access(place, os.W_OK):
+        raise click.UsageError(f"--out {folder}: the folder {place} cannot be written to.")
+
+
+def check_file(path: Path, option: str) -> None:
+    """Raise an error, in terms of the option, for a file that cannot be written."""
+    with _naming(f"{option} {path}"):
+        check_out(None, None, path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Show the option to which an error belongs."""
+    try:
+        yield
+    except click.BadParameter as problem:
+        raise click.UsageError(f"{option}: {problem.message}") from problem

@@ -1,6 +1,10 @@
-"""``primum compare``: whether the unlabelled rows of a table help, and which model to use."""
+"""``primum compare``: whether the unlabelled rows of a table help, and which model to use.
+
+What it prints is plain text, at most 80 characters wide.
+"""
 
 import shlex
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,17 +16,28 @@ import click
 
 import primum
 from primum._progress import showing_passes
-from primum._words import find_name, key_of, listed, printable, suggestion, wrapped
-from primum.cli import _comparison as comparison
+from primum._words import (
+    WIDTH,
+    counted,
+    find_name,
+    key_of,
+    listed,
+    printable,
+    suggestion,
+    wrapped,
+)
 from primum.cli import _options as options
+from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
+from primum.comparison.decision import decision_in_words
 from primum.comparison.labelling import Labelling, how_to_label, prepare_labelling, write_labelling
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
-from primum.comparison.shares import SHIFTS
+from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
 from primum.comparison.target import default_baselines, default_methods
-from primum.comparison.words import BASELINE
+from primum.comparison.words import BASELINE, SAFE, MethodResult
 from primum.judging.objectives import names_a_rule
+from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 from primum.methods.registry import commands
 from primum.reading.known import AUTO, CLASSES, NUMBERS
 from primum.safe.candidates.packages import ON_REQUEST, PACKAGES, require_installed
@@ -238,7 +253,7 @@ OUTPUT_OPTIONS = options.with_options(
     click.option(
         "--format",
         "form",
-        type=click.Choice(comparison.FORMATS),
+        type=click.Choice(options.FORMATS),
         help="Format of the report; default: html",
     ),
     click.option(
@@ -284,7 +299,7 @@ def compare(
     and a table, and writes a report.
     """
     _check_arguments(name, model, settings)
-    output = comparison.output_of(data, out, form, model)
+    output = options.output_of(data, out, form, model)
     output.check(data, resume=settings["resume"], force=force)
     settings |= {"id": id_column, "missing": table_format.missing, "folder": output.fits}
     with _plain_errors(output):
@@ -303,7 +318,7 @@ def compare(
         if labelling is not None:
             labels += _write_labelling(labelling, result, table, output.report.parent)
         # Only now, when all files are there: whoever reads this may stop reading at any line.
-        click.echo(comparison.screen_text(result))
+        click.echo(screen_text(result))
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
             click.echo("\n" + printable(wrapped(note)))
@@ -317,7 +332,7 @@ def _check_arguments(name: str | None, model: Path | None, settings: dict[str, A
             "one of the two."
         )
     if model is not None:
-        comparison.check_file(model, "--save-model")
+        options.check_file(model, "--save-model")
     ruled = settings["cost"] is not None or names_a_rule(settings["scoring"] or "")
     check_model_name(name, model, settings["methods"], settings["baseline"], ruled=ruled)
 
@@ -376,7 +391,7 @@ def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
 
 
 def _labelling(
-    result: Comparison, table: TableFile, output: comparison.ComparisonOutput
+    result: Comparison, table: TableFile, output: options.ComparisonOutput
 ) -> tuple[Comparison, Labelling | None, list[str]]:
     """Return a comparison with labels that were given before, what to store of it, and notes."""
     folder = None if output.fits is None else output.report.parent
@@ -436,7 +451,7 @@ def _save(
 
 
 @contextmanager
-def _plain_errors(output: comparison.ComparisonOutput) -> Iterator[None]:
+def _plain_errors(output: options.ComparisonOutput) -> Iterator[None]:
     """Show errors as one sentence, in terms of this command's options."""
     try:
         with options.plain_errors():
@@ -447,3 +462,138 @@ def _plain_errors(output: comparison.ComparisonOutput) -> Iterator[None]:
     except KeyboardInterrupt:
         more = "" if output.fits is None else "; continue with --resume"
         raise click.ClickException(f"Stopped{more}.") from None
+
+
+ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
+MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
+MAX_CLASSES = 12
+# The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
+TUNED = {
+    ("ridge", "logistic"): "tuned ridge and logistic regression",
+    ("ridge",): "tuned ridge regression",
+}
+SUPERVISED = "supervised stack"
+ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
+
+
+def screen_text(result: Comparison) -> str:
+    """Return the data, the verdict, one table, and what was left out."""
+    notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
+    texts = [wrapped(data_text(result)), str(result.headline), _model_text(result)]
+    texts.append(wrapped(decision_in_words(result, result.decision)))
+    texts.append(_shares_text(result))
+    names = names_in_words(result, " ".join(str(result.headline).split()))
+    captions = "\n".join([_caption(result), names])
+    parts = [*texts, _table(result), wrapped(captions), wrapped(notes)]
+    return printable("\n\n".join(part for part in parts if part))
+
+
+def _shares_text(result: Comparison) -> str:
+    """Return the shares of the classes among the unlabelled rows, and what they assume."""
+    if (shares := result.shares) is None:
+        return ""
+    assumption = options.in_options(assumption_in_words(shares, result.drift, result.shift))
+    return wrapped(f"{shares.in_words} {assumption} {COUNTS}")
+
+
+def data_text(result: Comparison) -> str:
+    """Return what the labelled rows are, and how many columns are used."""
+    table = result.plan.table
+    labels, how = table.drawn_target.in_words, table.target.kind.how
+    how = f"\n{options.in_options(how)}" if how else ""
+    chosen = counted(table.n_chosen, "chosen one")
+    chosen = f", {chosen} for training only" if table.n_chosen else ""
+    if table.n_unlabeled == 0:
+        return (
+            f"All {table.n_labeled} rows are labelled ({labels}{chosen}), so there are no "
+            "unlabelled rows "
+            "that could help, and the methods are compared on the labelled rows alone. Unknown "
+            f"labels must be empty cells, or markers listed in --missing.{how}{_columns(result)}"
+        )
+    unlabeled = counted(table.n_unlabeled, "unlabelled row")
+    drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({labels})"
+    return f"{drawn}{chosen} and {unlabeled}.{how}{_columns(result)}"
+
+
+def _columns(result: Comparison) -> str:
+    if not result.columns:
+        return ""
+    used = sum(column.used for column in result.columns)
+    return f"\n{used} of {len(result.columns)} columns are used; the report says how."
+
+
+def _model_text(result: Comparison) -> str:
+    """Return the loss of the recommended model, and what it does."""
+    if (card := result.model_card) is None:
+        return ""
+    loss = f"The model to deploy is {result.name_in_words(card.name)}: {card.in_words}."
+    text = wrapped(f"{loss} {card.errors_in_words}".strip())
+    return f"{text}\n\n{_classes_text(card.classes)}" if card.classes else text
+
+
+def _classes_text(classes: Sequence[ClassFigures]) -> str:
+    """Return what a model does with every class, as a table."""
+    head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
+    rows = [
+        MODEL_ROW.format(
+            textwrap.shorten(one.name, 24, placeholder="..."),
+            one.n_labeled,
+            *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
+            "-" if one.n_unlabeled is None else one.n_unlabeled,
+        )
+        for one in classes[:MAX_CLASSES]
+    ]
+    if len(classes) > MAX_CLASSES:
+        rows.append(f"and {len(classes) - MAX_CLASSES} more classes, which the report lists")
+    return "\n".join([head, "-" * WIDTH, *rows])
+
+
+def _table(result: Comparison) -> str:
+    head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
+    rows = [_row(method, result.loss.measure) for method in result.methods]
+    return "\n".join(line.rstrip() for line in [head, "-" * WIDTH, *rows])
+
+
+def _row(method: MethodResult, measure: Measure) -> str:
+    loss = f"{method.loss * measure.scale:.{measure.digits}f}"
+    name = textwrap.shorten(method.name, 18, placeholder="...")
+    if method.verdict is None:
+        return ROW.format(name, loss, "", "", "", "")
+    verdict, odds = method.verdict, method.verdict.probabilities
+    low, high = (_signed(value, measure) for value in verdict.interval)
+    change = f"{_signed(verdict.change, measure)} ({low} to {high})"
+    answer = ANSWERS[verdict.answer]
+    return ROW.format(name, loss, change, _short(odds.help), _short(odds.harm), answer)
+
+
+def _short(probability: float) -> str:
+    return percent(probability).replace("below ", "<").replace("above ", ">")
+
+
+def _signed(value: float, measure: Measure) -> str:
+    return f"{round(value * measure.scale, measure.digits) + 0.0:+.{measure.digits}f}"
+
+
+def _caption(result: Comparison) -> str:
+    measure = result.loss.measure
+    unit = f", in{measure.unit}" if measure.unit.strip() else ""
+    return (
+        f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference in "
+        f"{measure.name} from {result.plan.baseline_in_words}, with its interval; negative is "
+        "better. help, harm: their probabilities. The report explains how the change is estimated."
+    )
+
+
+def names_in_words(result: Comparison, shown: str) -> str:
+    """Return what the models are whose names do not say it, if they occur in the table or text."""
+    names = [entry.name for entry in result.plan.baselines]
+    parts = TUNED.get(tuple(names), " and ".join(names))
+    meanings = {BASELINE: f"the average of {parts}" if len(names) > 1 else parts}
+    if any(method.name == SAFE for method in result.methods):
+        meanings[SAFE] = (
+            "a weighted average of models with and without the unlabelled rows, near the baseline "
+            "if labels are few"
+        )
+        if SUPERVISED in shown:
+            meanings[SUPERVISED] = "the same without the unlabelled rows"
+    return "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items()) + "."
