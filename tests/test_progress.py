@@ -95,6 +95,23 @@ def test_a_fit_that_is_being_made_says_how_long_it_takes(tmp_path, clock):
     assert str(left) == "about 2 s left"
 
 
+def test_a_fit_without_folds_is_named_and_its_time_passes(tmp_path, clock):
+    folder = str(tmp_path)
+    left = TimeLeft(fits("slow", 3), start=100.0, folder=folder)
+    assert left.running == ""
+    logging_to(folder, ("all/slow", 0))
+    clock.now = 190.0
+    assert left.running == "; fitting slow for 90 s"
+    left.finish(("all/slow", 0), 90.0)
+    assert left.running == ""
+    logging_to(folder, ("all/slow", 2))
+    assert str(left) == "about 3 min left"
+    clock.now = 260.0
+    assert (str(left), left.running) == ("about 110 s left", "; fitting slow for 70 s")
+    clock.now = 300.0  # longer than the others: the last one is still to come
+    assert str(left) == "about 90 s left"
+
+
 def test_no_estimate_exceeds_the_budget(clock):
     left = TimeLeft({**fits("quick", 50)}, time_budget=30.0, start=100.0)
     clock.now = 106.0

@@ -145,35 +145,50 @@ def showing_passes(title: str, *, number: bool = False) -> Iterator[None]:
 
 # A fit: its stage and classifier, as in "all/ICLS", and its number.
 Unit = tuple[str, int]
+# Where the processes that make fits log them.
+LOG = "expected.jsonl"
 ABOUT, MORE_THAN, AT_MOST = "about", "more than", "at most about"
 
 
 def logging_to(folder: str, unit: Unit) -> Listener:
     """Return a listener to the folds of a fit that begins now; it logs the expected time."""
-    start, log = time.time(), Path(folder) / "expected.jsonl"
+    start, log = time.time(), Path(folder) / LOG
     first: list[float] = []
 
-    def write(done: int, total: int) -> None:
+    def write(seconds: float | None, done: int) -> None:
+        with log.open("a") as file:  # one short line a write, so that processes do not mix theirs
+            file.write(json.dumps([*unit, start, seconds, done]) + "\n")
+
+    def expect(done: int, total: int) -> None:
         now = time.time()
         if done == 0:
             first.append(now)
             return
         # The final fit, to all labelled rows, takes about as long as a fold.
         left = (now - first[0]) / done * (total - done + 1)
-        with log.open("a") as file:  # one short line a write, so that processes do not mix theirs
-            file.write(json.dumps([*unit, start, now - start + left, done]) + "\n")
+        write(now - start + left, done)
 
-    return write
+    write(None, 0)
+    return expect
 
 
-def expectations(folder: str | None) -> dict[Unit, tuple[float, float, int]]:
+def begun_fits(folder: str | None) -> dict[Unit, tuple[float, float | None, int]]:
     """Return when fits began, how many seconds they expect to take, and their finished folds."""
-    log = None if folder is None else Path(folder) / "expected.jsonl"
+    log = None if folder is None else Path(folder) / LOG
     if log is None or not log.exists():
         return {}
     complete = log.read_text().rpartition("\n")[0].splitlines()
     lines = (json.loads(line) for line in complete)
     return {(name, number): (start, seconds, done) for name, number, start, seconds, done in lines}
+
+
+def expectations(folder: str | None) -> dict[Unit, tuple[float, float, int]]:
+    """Return the same of the fits that know what to expect."""
+    return {
+        unit: (start, seconds, done)
+        for unit, (start, seconds, done) in begun_fits(folder).items()
+        if seconds is not None
+    }
 
 
 class TimeLeft:
@@ -237,16 +252,16 @@ class TimeLeft:
         """Return the seconds that are left; a lower bound if the second value is False."""
         with self._lock:
             pending, rates = dict(self.pending), {k: list(v) for k, v in self.rates.items() if v}
+        running = {u: times for u, times in begun_fits(self.folder).items() if u in pending}
         begun = {u: times for u, times in expectations(self.folder).items() if u in pending}
         for unit, (_, seconds, _) in begun.items():
             rates.setdefault(_classifier(unit), [seconds / pending[unit]])
-        times = [
-            max(begun[unit][0] + begun[unit][1] - time.time(), 0.0)
-            if unit in begun
-            else weight * sum(rates[_classifier(unit)]) / len(rates[_classifier(unit)])
-            for unit, weight in pending.items()
-            if _classifier(unit) in rates
-        ]
+        times, now = [], time.time()
+        for unit, weight in pending.items():
+            if of_fits := rates.get(_classifier(unit)):
+                usual = weight * sum(of_fits) / len(of_fits)
+                over = now - running[unit][0] if unit in running else 0.0
+                times.append(max((begun[unit][1] if unit in begun else usual) - over, 0.0))
         # A fit cannot be shared among processes.
         left = max(sum(times) / self.n_processes, max(times, default=0.0))
         return left, len(times) == len(pending)
@@ -264,6 +279,19 @@ class TimeLeft:
         if words == MORE_THAN and left == 0:
             return "the time left is not known yet"
         return f"{words} {duration(left)} left"
+
+    @property
+    def running(self) -> str:
+        """Which fit is being made, if that is known: of several, the one that began first."""
+        with self._lock:
+            pending = set(self.pending)
+        begun = [
+            (at, unit) for unit, (at, *_) in begun_fits(self.folder).items() if unit in pending
+        ]
+        if not begun:
+            return ""
+        start, unit = min(begun)
+        return f"; fitting {_classifier(unit)} for {duration(time.time() - start)}"
 
     @property
     def share(self) -> float:
@@ -299,7 +327,7 @@ def showing_time_left(left: TimeLeft, title: str) -> Iterator[None]:
 
     def look() -> None:
         while not over.wait(SECONDS_BETWEEN_LOOKS):
-            display.show(left.share, f"{left.fits}, {left}")
+            display.show(left.share, f"{left.fits}, {left}{left.running}")
 
     # A single fit can take minutes, and the estimate changes meanwhile.
     looking = threading.Thread(target=look, daemon=True)
