@@ -407,8 +407,8 @@ def _odds_of_unlabeled(
             f"shift='covariate' needs at least {LEAST_EFFECTIVE} labelled and as many unlabelled "
             f"rows, and there are {n_labeled} and {count_rows(X_unlabeled)}: leave it out."
         )
-    some = np.sort(rng.choice(count_rows(X_unlabeled), most, replace=False))
-    X = stack_rows([X_labeled, take_rows(X_unlabeled, some)])
+    sampled = np.sort(rng.choice(count_rows(X_unlabeled), most, replace=False))
+    X = stack_rows([X_labeled, take_rows(X_unlabeled, sampled)])
     kind = np.repeat([0, 1], [n_labeled, most])
     logistic = logistic_regression_cv(
         Cs=list(PENALTIES),

@@ -236,10 +236,10 @@ def _kind_of_names(
     """Return how names are meant: the only way in which all can be, or else some are asked for."""
     places = names.places
     places_as = {kind: [_place(name, kind, places) for name in given] for kind in kinds}
-    some = [kind for kind in kinds if any(place is not None for place in places_as[kind])]
+    asked = [kind for kind in kinds if any(place is not None for place in places_as[kind])]
     looks = {_look(name) for name in (*places.get("ids", ()), *known) if isinstance(name, str)}
     whole = [kind for kind in kinds if all(_may_be(name, kind, places, looks) for name in given)]
-    possible = whole or some or kinds
+    possible = whole or asked or kinds
     if len({tuple(places_as[kind]) for kind in possible}) > 1:
         raise ValueError(
             f"Row names such as {given[0]!r} may be {' or '.join(possible)}, which mean different "

@@ -275,9 +275,9 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
     cells = objects_of(values, missing)
     days = np.full(len(cells), np.nan)
     for kind, how in ((str, layout), (date, ISO)):
-        some = np.array([isinstance(cell, kind) for cell in cells], dtype=bool)
-        text = pd.Series([str(cell) for cell in cells[some]], dtype=object)
-        days[some] = _days(pd.to_datetime(text, format=how, errors="coerce", utc=True))
+        own = np.array([isinstance(cell, kind) for cell in cells], dtype=bool)
+        text = pd.Series([str(cell) for cell in cells[own]], dtype=object)
+        days[own] = _days(pd.to_datetime(text, format=how, errors="coerce", utc=True))
     return days
 
 
@@ -457,9 +457,9 @@ def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
     units, n_cells = _units(cells)
     if not 1 < len(units) <= MOST_UNITS or units.total() < MOSTLY * n_cells:
         return ""
-    some = " and ".join(repr(unit) for unit, _ in units.most_common(2))
+    examples = " and ".join(repr(unit) for unit, _ in units.most_common(2))
     return (
-        f"{what} have different units, such as {some}, and are treated as text: write them in "
+        f"{what} have different units, such as {examples}, and are treated as text: write them in "
         "one unit."
     )
 

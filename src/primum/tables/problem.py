@@ -58,10 +58,10 @@ def without_total(
     columns = summed_columns(frame, target, missing)
     if not columns:
         return frame, ""
-    some = listed([repr(name) for name in columns], 3)
+    names = listed([repr(name) for name in columns], 3)
     return frame.iloc[:-1], (
         "The last row of the table is left out, because it seems to be a total: it has no label, "
-        f"and its numbers are the sums of {some}."
+        f"and its numbers are the sums of {names}."
     )
 
 

@@ -66,12 +66,12 @@ def words_per_cell(cells: Sequence[str]) -> float:
     """
     if len(cells) == 0:
         return 0.0
-    some = cells[:: -(-len(cells) // MOST_CELLS)]
-    chunks = [[c.strip(AROUND_WORDS) for c in UNSPACED.sub(" ", cell).split()] for cell in some]
+    sampled = cells[:: -(-len(cells) // MOST_CELLS)]
+    chunks = [[c.strip(AROUND_WORDS) for c in UNSPACED.sub(" ", cell).split()] for cell in sampled]
     n_cells = Counter(chunk for of_cell in chunks for chunk in set(of_cell))
     words = {c for c, n in n_cells.items() if WORD.fullmatch(c) or (n > 1 and LETTER.search(c))}
-    unspaced = sum(len(UNSPACED.findall(cell)) for cell in some) / CHARACTERS_OF_WORD
-    return (unspaced + sum(c in words for of_cell in chunks for c in of_cell)) / len(some)
+    unspaced = sum(len(UNSPACED.findall(cell)) for cell in sampled) / CHARACTERS_OF_WORD
+    return (unspaced + sum(c in words for of_cell in chunks for c in of_cell)) / len(sampled)
 
 
 @dataclass(frozen=True)
