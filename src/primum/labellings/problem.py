@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 LOSS_ROUNDING = 1e-12
-# Products of at most this many rows are remembered (8 MB), or of as many as take no more memory
-# than M. Fewer than the second number of multiplications take less time than looking them up.
+# Products of at most this many rows are remembered (8 MB), or of as many as take twice the memory
+# of M, which are all rows if there are at most twice as many as equations. Fewer than the second
+# number of multiplications take less time than looking them up.
 REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
 EXACT = 1e-9
@@ -203,7 +204,7 @@ class RowProducts:
         self._place = np.zeros(0, dtype=np.intp)  # of every row among those that are remembered
         self._rows = np.empty(0, dtype=np.intp)
         self._products = np.empty((0, 0))
-        self._most_rows = max(REMEMBER_UP_TO, math.isqrt(matrix.size))
+        self._most_rows = max(REMEMBER_UP_TO, math.isqrt(2 * matrix.size))
 
     def of(self, index: Index) -> Floats:
         """Return the inner products of some columns."""
@@ -216,7 +217,7 @@ class RowProducts:
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
             # With room to spare for the rows that later steps add.
-            self._forget(room=min(size + 3 * size // 4, self._most_rows))
+            self._forget(room=min(size + 3 * size // 4, self._most_rows, len(self._place)))
             new = index
         if len(new):
             self._remember(new)

@@ -1,90 +1,146 @@
-"""Accelerated projected gradients, for problems that are large but well conditioned.
+"""Accelerated projected gradients, for problems with many equations and many labels.
 
     q <- project(y - M'(M y - T) / l),      y = q + momentum,
 
 where l is the largest eigenvalue of ``G = M'M`` and the momentum is that of Nesterov, restarted
-whenever it points uphill (O'Donoghue and Candès, 2015). The gap shrinks by a constant factor in
-about ``sqrt(condition of G)`` steps, and a step costs two products with M and a projection. With a
-kernel and its penalty G is well conditioned, and with many classes Newton's method, whose systems
-have as many unknowns as there are free labels, changes the faces of only a few of them in a step.
-Where this method would take too long, it says so after a few steps.
+whenever it points uphill (O'Donoghue and Candès, 2015). A step costs two products with M and a
+projection, and labels change their faces in any number. Newton's method, whose systems have as many
+unknowns as there are free labels, changes those of only a few of them in a step.
+
+The gap shrinks by a constant factor in about ``sqrt(condition of G)`` steps. With a kernel and its
+penalty G is well conditioned, and gradients lead to the goal. With wide rows, such as texts, it is
+not, but nearly all labels reach their face in some hundred steps: Newton's method can start there.
+Single precision is enough for that: with the product G q of the last measured labels q,
+
+    G y = G q + G (y - q),
+
+and the second part becomes as small as what is left to do. Where this method would take too long,
+it says so after a few steps.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from primum._typing import Floats
-from primum.labellings.problem import LabelProblem, total_of, weighted
+from primum._typing import Floats, Mask
+from primum.labellings.problem import LabelProblem, per_row, total_of, weighted
 from primum.labellings.sets import centres_of
 
-# Problems with at least this many labels, times classes, and equations.
-WORTH_IT = 2000
+# Problems with at least this many labels, times classes, and equations. With wide rows, single
+# precision and labels near their faces are enough.
+WORTH_IT, WORTH_IT_IF_WIDE = 2000, 1200
 # Steps between two measurements of the gap, and most steps.
 STEPS, MOST_STEPS = 25, 1500
 PATIENCE = 3  # measurements over which the rate is estimated
 POWER_STEPS, SAFETY = 20, 1.05  # for the largest eigenvalue
+# Faces have settled if no more than this fraction of the rows has changed its face since the last
+# measurement. If the goal is this few measurements away, going on is faster than Newton's method.
+SETTLED, NEAR = 0.01, 4
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Labels to which gradients have led, their gap, and the number of steps."""
+
+    labels: Floats
+    gap: float
+    steps: int
 
 
 def is_large(problem: LabelProblem) -> bool:
-    """Return whether there are many equations and many labels, of several classes."""
+    """Return whether there are many equations and many labels, so that gradients may pay off."""
+    K = problem.labels.shape[0] if problem.labels.shape else 1
+    size = min(problem.columns.shape) * K
+    if problem.prior is not None:
+        return False
+    return size >= WORTH_IT_IF_WIDE if _is_wide(problem) else K > 1 and size >= WORTH_IT
+
+
+def _is_wide(problem: LabelProblem) -> bool:
+    """Return whether there are at most twice as many rows as equations."""
     r, n = problem.columns.shape
-    K = len(problem.target.T) if problem.labels.shape else 1
-    return K > 1 and problem.prior is None and min(r, n) * K >= WORTH_IT
+    return n <= 2 * r
 
 
 def descend(
-    problem: LabelProblem, goal: float, start: Floats | None = None
-) -> tuple[Floats, int] | None:
-    """Return (labels with a gap within the goal, steps), or None if the goal is too far away.
+    problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED
+) -> Reached | None:
+    """Return labels with a gap within the goal, or None if that is too far away.
 
-    ``start`` are the labels of a similar problem; None: the centres of the label sets.
+    In a wide problem, labels whose faces have settled suffice. ``start`` are the labels of a
+    similar problem; None: the centres of the label sets.
     """
-    labels, weight = problem.labels, problem.columns.weight
-    multiply, C, curvature = _curvature(problem)
+    labels, slopes = problem.labels, _Slopes(problem)
     q = y = centres_of(labels, problem.n_rows) if start is None else start
-    t, gaps = 1.0, [np.inf]
+    t, gaps, face = 1.0, [slopes.measure(problem, q)], labels.open(q)
     for step in range(1, MOST_STEPS + 1):
-        ahead = labels.project(y - (multiply(y) - C) / curvature)
+        ahead = labels.project(y - slopes.at(y) / slopes.steepest)
         if np.vdot(y - ahead, ahead - q) > 0:
             t = 1.0
         t_next = 0.5 * (1 + (1 + 4 * t * t) ** 0.5)
         y, q, t = ahead + (t - 1) / t_next * (ahead - q), ahead, t_next
         if step % STEPS:
             continue
-        gaps.append(total_of(labels.slack(multiply(q) - C, q), weight))
-        if gaps[-1] <= goal:
-            return q, step
-        if _is_too_slow(gaps, goal):
+        gaps.append(slopes.measure(problem, q))
+        before, face = face, labels.open(q)
+        has_settled = slopes.is_wide and _n_changed(before, face) <= settled * len(q)
+        if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > NEAR):
+            return Reached(q, gaps[-1], step)
+        if not slopes.is_wide and _is_too_slow(gaps, goal):
             return None
     return None
 
 
-def _curvature(problem: LabelProblem) -> tuple[Callable[[Floats], Floats], Floats, float]:
-    """Return (the product with G, M'T, the largest eigenvalue of G)."""
-    columns, (r, n) = problem.columns, problem.columns.shape
-    weight = columns.weight
-    C = columns.project(problem.target)
-    if n <= 2 * r:
-        G = columns.products(np.arange(n))
+def _n_changed(before: Mask, after: Mask) -> int:
+    """Return how many rows are on another face."""
+    return int(np.count_nonzero(per_row((before != after).astype(np.intp))))
 
-        def multiply(q: Floats) -> Floats:
-            return G @ weighted(q, weight)
-    else:
 
-        def multiply(q: Floats) -> Floats:
-            return columns.project(columns.accumulate(q))
+class _Slopes:
+    """Gradients of the problem, and the largest eigenvalue of G.
 
-    v, size = np.random.default_rng(0).normal(size=(n, 1)), 0.0
-    for _ in range(POWER_STEPS):
-        v = multiply(v / np.linalg.norm(v))
-        size = float(np.linalg.norm(v))
-    return multiply, C, SAFETY * size
+    ``is_wide`` is whether G is formed, because it has at most twice as many numbers as M.
+    """
+
+    def __init__(self, problem: LabelProblem) -> None:
+        self.columns, self.is_wide = problem.columns, _is_wide(problem)
+        n = problem.n_rows
+        if self.is_wide:
+            self.G = self.columns.products(np.arange(n))
+            self.rough = self.G.astype(np.float32)
+        self.of_target = self.columns.project(problem.target)
+        self.q, self.slope = problem.target[:0], self.of_target
+        v = np.random.default_rng(0).normal(size=(n, 1))
+        for _ in range(POWER_STEPS):
+            v = self._product(v / np.linalg.norm(v))
+        self.steepest = SAFETY * float(np.linalg.norm(v))
+
+    def measure(self, problem: LabelProblem, q: Floats) -> float:
+        """Return the gap of labels, relative to which the next gradients are computed."""
+        self.q, self.slope = q, self._product(q) - self.of_target
+        return total_of(problem.labels.slack(self.slope, q), self.columns.weight)
+
+    def at(self, y: Floats) -> Floats:
+        """Return ``M'(M y - T)``."""
+        if not self.is_wide:
+            return self._product(y) - self.of_target
+        moved = weighted(y - self.q, self.columns.weight)
+        return self.slope + self.rough @ moved.astype(np.float32)
+
+    def _product(self, q: Floats) -> Floats:
+        if not self.is_wide:
+            return self.columns.project(self.columns.accumulate(q))
+        return np.asarray(self.G @ weighted(q, self.columns.weight))
 
 
 def _is_too_slow(gaps: list[float], goal: float) -> bool:
     """Return whether the last measurements promise no end in the steps that are left."""
     if len(gaps) < 2 + PATIENCE:
         return False
-    fall = np.log(gaps[-1 - PATIENCE] / gaps[-1]) / PATIENCE
-    return fall * (MOST_STEPS / STEPS - len(gaps)) < np.log(gaps[-1] / goal)
+    return _left(gaps[-1 - PATIENCE :], goal) > MOST_STEPS / STEPS - len(gaps)
+
+
+def _left(gaps: list[float], goal: float) -> float:
+    """Return the number of measurements that are left to a goal, given the last ones."""
+    fall = np.log(gaps[0] / gaps[-1]) / (len(gaps) - 1)
+    return float(np.log(gaps[-1] / goal) / fall) if fall > 0 else np.inf

@@ -48,6 +48,11 @@ Then sigma grows and c becomes the solution, until a guess of the faces is exact
 Whatever the start, the labels are proven to be optimal, or there is no answer. If several are
 optimal, they need not be the ones closest to the centres: this is for models that depend on M Q
 alone.
+
+A problem with many equations and many labels has no similar one, but projected gradients find
+labels with nearly the faces of the solution (``gradient.py``). From there a few proximal Newton
+steps take the place of the path, whose systems would have thousands of unknowns at each of some
+fifty steps. If what they find is not the labelling closest to the centres, the path is followed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -226,7 +231,7 @@ def solve_newton(
     ``start`` is (sigma, Xi) of a point near the path, if one is known.
     """
     if start is None and is_large(problem):
-        found = _by_gradients(problem, tol)
+        found = _by_gradients(problem, tol, max_iter)
         if found is not None:
             return found
     for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
@@ -234,17 +239,21 @@ def solve_newton(
     return Solution(last.best.q, last.iterations, multipliers=last.best.nu)
 
 
-def _by_gradients(problem: LabelProblem, tol: float) -> Solution | None:
-    """Return the same, if projected gradients lead to the faces of its labels in a few steps."""
+def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> Solution | None:
+    """Return the same, if projected gradients lead to the faces of its labels, or near to them."""
     aim = GAP_GOAL * problem.gap_within(tol)
-    found = descend(problem, aim)
-    if found is None:
+    reached = descend(problem, aim)
+    if reached is None:
         return None
-    q, steps = found
+    q = reached.labels
     xi = problem.residual(q)
     rounding = rounding_of(problem, DualPoint(xi, problem.columns.project(xi)))
-    guess, tries = guess_face(problem, q, aim, near_end=True, rounding=rounding)
-    return Solution(guess.q, steps + tries, multipliers=guess.nu) if guess.final else None
+    if reached.gap <= aim:
+        guess, iterations = guess_face(problem, q, aim, near_end=True, rounding=rounding)
+    else:
+        guess, iterations = _by_proximal_labels(problem, q, aim, max_iter, rounding)
+    iterations += reached.steps
+    return Solution(guess.q, iterations, multipliers=guess.nu) if guess.final else None
 
 
 def follow_path(
@@ -623,7 +632,7 @@ ROUNDING_FACTOR = 10.0
 # If the labels of a start have more free parameters than this, gradients are tried first. What they
 # find is not exact, so its gap has to be smaller than that of a guess by this factor: models that
 # are equal then have scores that are equal, up to rounding.
-MANY_FREE, CLOSER = 600, 1e-3
+MANY_FREE, CLOSER = 400, 1e-3
 # Starts that do not lead to the solution within this many values of sigma, of this many steps each,
 # are not worth following.
 WARM_SIGMAS, WARM_STEPS = 8, 30
@@ -636,36 +645,55 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     xi = problem.residual(start)
     point = DualPoint(xi, columns.project(xi))
     rounding = rounding_of(problem, point)
-    enough = ROUNDING_FACTOR * rounding.gap
+    enough, steps = ROUNDING_FACTOR * rounding.gap, 0
     if total_of(labels.slack(point.p, start), columns.weight) <= enough:
         return Solution(start, 0, proven=True)
-    sigma, q, iterations = FIRST_SIGMA / max(size_of(point.p), 1e-300), start, 0
+    if is_large(problem) and freedom_of(faces_of(labels, labels.open(start))) > MANY_FREE:
+        goal = max(enough, CLOSER * aim)
+        reached = descend(problem, goal, start)
+        if reached is not None:
+            start, steps = reached.labels, reached.steps
+            if reached.gap <= goal:
+                return Solution(start, steps, proven=True)
+    found, iterations = _by_proximal_labels(problem, start, aim, max_iter, rounding)
+    if found.gap > max(aim, rounding.gap):
+        return None
+    return Solution(found.q, steps + iterations, proven=True)
+
+
+def _by_proximal_labels(
+    problem: LabelProblem, q: Floats, aim: float, max_iter: int, rounding: Rounding
+) -> tuple[Trial, int]:
+    """Return (the labels to which those of a similar problem lead, number of iterations).
+
+    Their gap is within the aim if this takes a few values of sigma.
+    """
+    columns, labels = problem.columns, problem.labels
+    nothing = Trial(q, np.inf, final=False, nu=np.zeros(0))
+    xi = problem.residual(q)
+    sigma, iterations = FIRST_SIGMA / max(size_of(columns.project(xi)), 1e-300), 0
     faces = faces_of(labels, labels.open(q))
-    if is_large(problem) and freedom_of(faces) > MANY_FREE:
-        found = descend(problem, max(enough, CLOSER * aim), start)
-        if found is not None:
-            return Solution(*found, proven=True)
     for number in range(WARM_SIGMAS):
         point = _on_faces(problem, sigma, q, faces)
         budget = min(WARM_STEPS, max_iter - iterations)
         _, q, residual, steps = minimise_psi(problem, sigma, point, budget, centre=q)
         if steps == budget:
-            return None
+            break
         before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
         iterations, sigma = iterations + steps + 1, sigma * GROWTH
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
-        if freedom_of(faces) > len(xi) * n_contrasts(labels) and (
-            gap_of(problem, q, residual, problem.multipliers(xi))[2] <= enough
-        ):
-            # More labels are free than there are equations: proximal points end at one of many
-            # solutions, which is not the one that a guess would find.
-            return Solution(q, iterations, proven=True)
+        if freedom_of(faces) > len(xi) * n_contrasts(labels):
+            reached = _judge(problem, q, residual, problem.multipliers(xi))
+            if reached.gap <= ROUNDING_FACTOR * rounding.gap:
+                # More labels are free than there are equations: proximal points end at one of many
+                # solutions, which is not the one that a guess would find.
+                return reached, iterations
         guess, tries = guess_face(problem, q, aim, freedom_of(faces) == before, rounding)
         iterations += tries
         if guess.gap <= max(aim, rounding.gap):
-            return Solution(guess.q, iterations, proven=True)
-    return None
+            return guess, iterations
+    return nothing, iterations
 
 
 def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> DualPoint:
