@@ -22,6 +22,9 @@ from primum.rows import Rows
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
 # grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
 FORM_A_UP_TO = 2**12
+# From this many numbers on (64 MB), fewer rows than columns are replaced by their coordinates, of
+# which there are at most as many as of rows that are factorised.
+SPAN_FROM = 2**23
 # Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
 FACTORISE_ROWS_UP_TO = 2**25
 
@@ -50,6 +53,13 @@ def factorises_rows(parts: Sequence[Rows]) -> bool:
     """Return whether the rows are factorised, because there are fewer of them than columns."""
     n_rows, n_columns = _size(parts)
     return n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO
+
+
+def in_span_is_faster(parts: Sequence[Rows]) -> bool:
+    """Return whether a fit in the span of wide rows takes less time than one to all columns."""
+    n_rows, n_columns = _size(parts)
+    wide = n_rows < n_columns and n_rows * n_columns >= SPAN_FROM
+    return wide and n_rows**2 <= FACTORISE_ROWS_UP_TO and all(rows.in_memory for rows in parts)
 
 
 def forms_normal_matrix(parts: Sequence[Rows]) -> bool:

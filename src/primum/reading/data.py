@@ -7,7 +7,7 @@ memory, in files or on a cluster.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
+from primum.equations import Span
 from primum.labellings import LabelSet, centres_of
 from primum.reading.labels import (
     KnownLabels,
@@ -280,6 +281,15 @@ class TrainingData(Generic[Known]):
     def classes(self: "TrainingData[KnownLabels]") -> AnyArray:
         """The classes."""
         return self.known.classes
+
+    def in_span(self, span: Span) -> "TrainingData[Known]":
+        """Return the rows in coordinates of their span."""
+        L = len(self.labeled.y)
+        return replace(
+            self,
+            labeled=replace(self.labeled, X=span.rows[:L]),
+            unlabeled=ArrayRows(span.rows[L:], weight=self.unlabeled.weight),
+        )
 
     def for_all_rows(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows; those of weight zero have the centre of their set."""

@@ -24,7 +24,8 @@ from primum import labellings
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
-from primum.equations import Linear, Moments, RidgePath, gather_moments
+from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
+from primum.equations.normal import FACTORISE_ROWS_UP_TO
 from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, Shares
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
@@ -214,11 +215,17 @@ def scorer_scores(
     scorer: Any,
     candidates: Sequence[Any],
     known: KnownLabels | KnownTargets,
+    span: Span | None = None,
 ) -> Floats:
-    """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted."""
+    """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted.
+
+    Models of rows in coordinates of their ``span`` are turned into those of all columns.
+    """
     classes = (known.classes,) if isinstance(known, KnownLabels) else ()
     scores = []
     for candidate, model in zip(candidates, models, strict=True):
+        if span is not None:
+            model = span.model(model)
         score = scorer(candidate._remember(*classes, *model), *rows.given, **rows.score_params)
         number = score.item() if getattr(score, "size", 0) == 1 else score
         if not isinstance(number, Real):
@@ -331,6 +338,38 @@ def with_fewer_unlabeled(
         more=ArrayRows(more.take(of_more).X),
         sets=None if given.sets is None else given.sets.take(of_X),
     )
+
+
+def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[Any], Span | None]:
+    """Return few rows of many columns in coordinates of their span, which all folds share.
+
+    Only the rows that the search uses are in it, first the labelled ones. Other rows are returned
+    as they are, with None.
+    """
+    labels, n_columns = given.labels, given.X.shape[1]
+    n_labeled, n_inside = len(labels.labeled), len(labels.labeled) + len(labels.unlabeled)
+    n_rows = n_inside + given.more.n_rows
+    few = WIDE < n_columns > n_rows and n_rows**2 <= FACTORISE_ROWS_UP_TO
+    ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
+    # "auto" depends on the number of columns.
+    shared = grid.metrics and given.more.in_memory and "auto" not in grid.metrics
+    if not (few and shared):
+        return given, None
+    used = np.concatenate([labels.labeled, labels.unlabeled])
+    parts = [part for part in (ArrayRows(given.X[used]), given.more) if part.n_rows]
+    span = span_of(parts, min(ridges))
+    if span is None:
+        return given, None
+    reduced = replace(
+        given,
+        X=span.rows[:n_inside],
+        labels=replace(
+            labels, labeled=np.arange(n_labeled), unlabeled=np.arange(n_labeled, n_inside)
+        ),
+        weight=given.weight_of(used),
+        more=ArrayRows(span.rows[n_inside:]),
+    )
+    return reduced, span
 
 
 @dataclass(frozen=True)

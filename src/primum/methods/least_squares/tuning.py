@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats, Index
+from primum.equations import Span
 from primum.labellings import Shares
 from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
 from primum.methods.least_squares import classifier, search
@@ -81,10 +82,15 @@ class Tuned(classifier.LinearEstimator):
         search.check_weights(given, folds, self.scoring is None)
         # A scorer may need the columns of a DataFrame.
         shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
-        searched, params = self._searched(given), self._score_params(sample_weight)
+        params = self._score_params(sample_weight)
+        searched, span = search.in_their_span(self._searched(given), grid)
+        if span is not None:  # only the labelled rows are scored, and they are the first ones
+            rows = given.labels.labeled
+            shown = take_rows(shown, rows)
+            params = {name: take_rows(values, rows) for name, values in params.items()}
         whole = Search(searched, grid, shown, params, self._shares)
-        score = self._score_of(given.labels, self._plain, grid.points)
-        score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points)
+        score = self._score_of(given.labels, self._plain, grid.points, span)
+        score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points, span)
         with one_blas_thread(), using_threads(self.n_jobs):
             results = whole.run(folds, score, score_twins, self.n_jobs)
         search.warn_if_unproven(self, results)
@@ -103,14 +109,22 @@ class Tuned(classifier.LinearEstimator):
         return None
 
     def _score_of(
-        self, known: KnownLabels | KnownTargets, kind: type[Kind], points: Sequence[dict[str, Any]]
+        self,
+        known: KnownLabels | KnownTargets,
+        kind: type[Kind],
+        points: Sequence[dict[str, Any]],
+        span: Span | None,
     ) -> Score:
         """Return the function that scores models, one for each point."""
         if self.scoring is None:
             return type(self)._default_score
         candidates = [unfitted_like(self, kind, n_jobs=None, **point) for point in points]
         return partial(
-            search.scorer_scores, scorer=self._scorer_of(), candidates=candidates, known=known
+            search.scorer_scores,
+            scorer=self._scorer_of(),
+            candidates=candidates,
+            known=known,
+            span=span,
         )
 
     @abstractmethod
