@@ -106,9 +106,9 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
     Notes
     -----
     The points of the grid share most of their work if the rows are NumPy arrays or sparse matrices
-    with at most a few thousand columns. With rows in files or on a cluster, the result is the same
-    but the search is no faster than a grid search. With a prior, points of the grid do not start
-    from the solutions of others.
+    with at most a few thousand columns or rows. With rows in files or on a cluster, the result is
+    the same but the search is no faster than a grid search. With a prior, points of the grid do not
+    start from the solutions of others.
 
     Examples
     --------
