@@ -1,8 +1,10 @@
 """Newton's method: optimality conditions, known answers, and a path towards the optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from primum.labellings.prior import Shares
@@ -55,6 +57,43 @@ def test_the_path_lowers_the_gap_to_nothing(n_classes):
     assert np.all(np.diff([stage.iterations for stage in stages]) >= 0)
     assert stages[-1].best.final
     assert stages[-1].best.gap <= 1e-10
+
+
+def weights_over_orders(seed, orders=12, K=6, L=30, U=40, d=10):
+    """Return rows whose weights are spread over orders of magnitude; M has the size of a fit's."""
+    rng = np.random.default_rng(seed)
+    weight = 10.0 ** rng.uniform(-orders / 2, orders / 2, U)
+    X, X_u = rng.normal(size=(L, d)), rng.normal(size=(U, d))
+    Y = without_mean(np.eye(K)[rng.integers(0, K, L)])
+    B = X @ np.linalg.inv(X.T @ X + (X_u.T * weight) @ X_u)
+    columns = FormedColumns(B @ X_u.T, weight)
+    return LabelProblem(columns, Y - B @ (X.T @ Y), Simplex(K), loss_unit=2.0 / L)
+
+
+@given(seed=st.integers(0, 2**32 - 1), orders=st.sampled_from([3, 12, 16]))
+@example(seed=0, orders=12)
+@settings(max_examples=15)
+def test_weights_over_orders_of_magnitude_do_not_keep_newton_from_the_optimum(seed, orders):
+    """Kinks of the path crowd: with strides of one length a sixth of these ended far from it."""
+    problem = weights_over_orders(seed, orders)
+    solution = solve_newton(problem, 1e-8, 10_000)
+    assert problem.judge(solution.labels).within(1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_counts_as_copies_do_and_next_to_none_as_no_row(seed):
+    problem = weights_over_orders(seed)
+    M, weight = problem.columns.matrix, problem.columns.weight
+    twice = FormedColumns(np.hstack([M, M]), np.concatenate([0.3 * weight, 0.7 * weight]))
+    heavy = weight > 1e-12 * weight.max()
+    without = FormedColumns(M[:, heavy], weight[heavy])
+
+    def least(columns):
+        same = replace(problem, columns=columns)
+        return same.judge(solve_newton(same, 1e-8, 10_000).labels).objective
+
+    assert least(twice) == pytest.approx(least(problem.columns), abs=2e-8)
+    assert least(without) == pytest.approx(least(problem.columns), abs=1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

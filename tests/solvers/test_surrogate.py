@@ -9,13 +9,14 @@ from primum import ICLSClassifier
 from primum.labellings import family
 from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
-from primum.labellings.problem import FormedColumns, centred
-from primum.labellings.sets import LabelInterval, Simplex, best_differs, undecided_rows
+from primum.labellings.problem import FormedColumns, LabelProblem, centred
+from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of, undecided_rows
 from primum.labellings.streamed import Close
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import AllRows
+from primum.solvers.newton import DualPoint, OnPath
 from primum.solvers.sample import sample_columns
-from primum.solvers.surrogate import MANY_COPIES, ModelRows, model_at
+from primum.solvers.surrogate import MANY_COPIES, ModelRows, _common_faces, model_at
 
 MOST_PASSES = 30
 
@@ -39,6 +40,15 @@ def clustered(seed, K=6, d=10, L=30, U=12_000):
     return X[:L], labels_of(rng, K, L), X[L:]
 
 
+def classes_told_apart(seed, K=3, d=10, L=30, U=12_000):
+    """Return so many clusters that two classes of three can be told apart without an error."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(K), rng.integers(0, K, L + U)[K:L]]
+    X = 5 * rng.normal(size=(200, d))[rng.integers(0, 200, L + U)]
+    X += 0.01 * rng.normal(size=X.shape)
+    return X[:L], y, X[L:]
+
+
 def half_copies(seed, K=6, d=6, L=30, U=12_000):
     """Return rows of which half are copies of one point."""
     rng = np.random.default_rng(seed)
@@ -58,6 +68,18 @@ def test_rows_that_change_sides_in_bulk_take_few_passes(rows, K, seed, in_memory
     proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
     assert proof.converged
     assert proof.passes <= MOST_PASSES
+
+
+@pytest.mark.parametrize("seed", [0, 1, 11])
+def test_classes_that_can_be_told_apart_without_an_error_take_few_passes(seed):
+    """Half of the rows are tied, so that the labels of single others decide about the last digits.
+
+    For seed 0 this needs rows that enter or leave the common face: 225 passes without them.
+    """
+    X, y, X_u = classes_told_apart(seed)
+    proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
+    assert proof.converged
+    assert proof.passes <= 20
 
 
 @pytest.mark.parametrize("rows", [clustered, half_copies])
@@ -110,19 +132,40 @@ def test_a_look_is_a_sweep_without_gram_matrices():
 @pytest.mark.parametrize("labels", [LabelInterval(), Simplex(3)])
 def test_which_rows_are_collected(labels, rng):
     p, before = rng.normal(size=(2, 200, *labels.shape))
-    undecided, tied = undecided_rows(labels, p, 2.0), undecided_rows(labels, p, 20.0)
-    close = Close(2.0, 1000)
-    assert set(close.rows(labels, p, None)) == set(np.flatnonzero(undecided))
-    between = replace(close, tied=20.0).rows(labels, p, None)
-    assert set(between) == set(np.flatnonzero(undecided & ~tied))
-    moved = best_differs(labels, p, before)
-    assert set(close.rows(labels, p, before)) == set(np.flatnonzero(undecided | moved))
-    both = replace(close, tied=20.0).rows(labels, p, before)
-    assert set(both) == set(np.flatnonzero((undecided | moved) & ~tied))
+    undecided, moved = undecided_rows(labels, p, 2.0), best_differs(labels, p, before)
+    keys = keys_of(labels.open(labels.project(labels.centre - 0.5 * p)))
+    common = tuple(np.unique(keys[keys != 0])[:2].tolist())
+    of_common = np.isin(keys, common)
+    assert (undecided & of_common).any()
+    close, without = Close(2.0, 1000), Close(2.0, 1000, common=common)
+    assert set(close.rows(labels, p, None, keys)) == set(np.flatnonzero(undecided))
+    assert set(without.rows(labels, p, None, keys)) == set(np.flatnonzero(undecided & ~of_common))
+    assert set(close.rows(labels, p, before, keys)) == set(np.flatnonzero(undecided | moved))
+    without = replace(without, before=before, sigma_before=0.5)
+    now = keys_of(labels.open(labels.project(labels.centre - 0.5 * before))) != keys
+    both = without.rows(labels, p, before, keys)
+    assert set(both) == set(np.flatnonzero(((undecided | moved) & ~of_common) | now))
     first = p if p.ndim == 1 else p[:, 0]
     here = np.flatnonzero(undecided)
     apart = replace(close, apart=np.sort(first[here[:3]]))
-    assert set(apart.rows(labels, p, None)) == set(here[3:])
+    assert set(apart.rows(labels, p, None, keys)) == set(here[3:])
+
+
+def test_common_faces_leave_no_more_rows_than_asked_for(rng):
+    """Decided rows are on no face, however many they are, and a weight counts as many rows."""
+    kinds = np.array([[2, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]]) / 2
+    q = np.repeat(kinds, [90, 5, 2, 30], axis=0)
+    problem = LabelProblem(
+        FormedColumns(rng.normal(size=(2, len(q))), np.where(q[:, 2] * q[:, 0] > 0, 10.0, 1.0)),
+        np.zeros((2, 3)),
+        Simplex(3),
+    )
+    found = OnPath(1.0, DualPoint(np.zeros((2, 3)), np.zeros_like(q)), q)
+    first_two, first_and_third, last_two = 3, 5, 6
+    assert _common_faces(problem, found, 4) == (first_two, first_and_third, last_two)
+    assert _common_faces(problem, found, 5) == (first_and_third, last_two)
+    assert _common_faces(problem, found, 25) == (last_two,)
+    assert _common_faces(problem, found, 55) == ()
 
 
 def test_only_many_copies_are_merged(rng):

@@ -202,8 +202,11 @@ class Close:
         If there are more rows, none are collected.
     before : array or None
         A dual point; rows on another side than there are collected, too.
-    tied : float
-        Rows that not even this sigma decides are not collected.
+    sigma_before : float
+        Its sigma.
+    common : tuple of int
+        Keys of faces that too many rows have: rows whose labels are on them are not collected,
+        unless they were on another face before.
     apart : array
         Sorted values of p, of its first entry for several classes: rows with one of these values,
         up to rounding, are not collected.
@@ -212,16 +215,20 @@ class Close:
     sigma: float
     limit: int
     before: Floats | None = None
-    tied: float = np.inf
+    sigma_before: float = 0.0
+    common: tuple[int, ...] = ()
     apart: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def rows(self, labels: LabelSet, p: Any, p_before: Any | None) -> Any:
-        """Return the indices of the rows of a block to collect."""
+    def rows(self, labels: LabelSet, p: Any, p_before: Any | None, keys: Any) -> Any:
+        """Return the indices of the rows of a block to collect; ``keys`` are those of faces."""
         close = undecided_rows(labels, p, self.sigma)
         if p_before is not None:
             close = close | best_differs(labels, p, p_before)
-        if np.isfinite(self.tied):
-            close = close & ~undecided_rows(labels, p, self.tied)
+        for key in self.common:
+            close = close & (keys != key)
+        if self.common and p_before is not None:
+            q_before = labels.project(labels.centre - self.sigma_before * p_before)
+            close = close | (keys != keys_of(labels.open(q_before)))
         xp = library_of(p)
         chosen = xp.nonzero(close)[0]
         if not len(self.apart):
@@ -432,13 +439,14 @@ class StreamedColumns(ProblemColumns):
             here, p = sets_at(labels, view), scores_of(view, V)
             q = here.project(here.centre - sigma * p)
             p_before = None if V_before is None else scores_of(view, V_before)
-            chosen = close.rows(here, p, p_before)
+            keys = keys_of(here.open(q))
+            chosen = close.rows(here, p, p_before, keys)
             rows, off = view.pick(chosen), q - here.centre
             total = rows.sum(view.xp.take(q, chosen, axis=0))
             return BlockSweep(
                 view.sum(q),
                 {},
-                view.xp.count_nonzero(keys_of(here.open(q))),
+                view.xp.count_nonzero(keys),
                 view.total(here.slack(p, q)),
                 view.product(off, off),
                 band_of(view.block.start + chosen, rows, total, close.limit),

@@ -91,6 +91,9 @@ from primum.solvers.gradient import descend, is_large
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
+# If these do not suffice, sigma grows by the square root of its last factor, but by no less than
+# this, and after a point that took few steps by the square again.
+LEAST_GROWTH, FEW_STEPS = 1.1, 10
 GUESSES_PER_SIGMA = 10
 # A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
 # before, it is almost never right.
@@ -267,13 +270,14 @@ def follow_path(
     tol = problem.gap_within(tol)
     centres = centres_of(labels, problem.n_rows)
     xi = problem.residual(centres)
-    point, previous = DualPoint(xi, columns.project(xi)), None
+    point = DualPoint(xi, columns.project(xi))
     best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
     best = replace(best, final=best.feasible and best.gap <= GAP_GOAL * tol)
     rounding = rounding_of(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
+    stride = Stride(OnPath(first_sigma, point, centres))
     if start is not None and start[0] > sigma:
         sigma, point = start[0], DualPoint(start[1], columns.project(start[1]))
     while (
@@ -284,6 +288,10 @@ def follow_path(
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
+        if steps == STEPS_PER_SIGMA and stride.can_be_shorter:
+            sigma, point = stride.back(problem, sigma)
+            iterations += steps + 1
+            continue
         on_path = _judge(problem, q, residual, problem.multipliers(arrived.xi))
         close += on_path.feasible and on_path.gap <= GAP_GOAL * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
@@ -299,10 +307,46 @@ def follow_path(
         undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
         if not best.final:
-            latest = OnPath(sigma, arrived, q)
-            sigma *= GROWTH
-            point, previous = predict(problem, sigma, latest, previous), latest
+            sigma, point = stride.ahead(problem, OnPath(sigma, arrived, q), steps)
             iterations += 1  # a prediction solves a system of the size of a step's
+
+
+class Stride:
+    """How far the path is followed at once: shorter where Newton's steps do not arrive.
+
+    Between two kinks the path is a straight line, and a prediction is exact. Where kinks crowd, as
+    they do if the weights of rows differ by many orders of magnitude, Newton's steps from a point
+    beyond many of them are cut short at every kink.
+    """
+
+    def __init__(self, start: OnPath) -> None:
+        self.start, self.growth = start, GROWTH
+        self.latest: OnPath | None = None
+        self.previous: OnPath | None = None
+        self.can_be_shorter = True
+
+    def ahead(self, problem: LabelProblem, arrived: OnPath, steps: int) -> tuple[float, DualPoint]:
+        """Return the next (sigma, start) after a point that took some steps."""
+        if steps <= FEW_STEPS:
+            self.growth = min(self.growth**2, GROWTH)
+        self.latest, self.previous = arrived, self.latest
+        self.can_be_shorter = True
+        return self._next(problem)
+
+    def back(self, problem: LabelProblem, sigma: float) -> tuple[float, DualPoint]:
+        """Return a (sigma, start) closer to the latest point than a sigma in vain."""
+        if self.latest is None:
+            sigma = max(sigma / GROWTH**2, self.start.sigma)
+            self.can_be_shorter = sigma > self.start.sigma
+            return sigma, self.start.point
+        self.growth **= 0.5
+        self.can_be_shorter = self.growth > LEAST_GROWTH
+        return self._next(problem)
+
+    def _next(self, problem: LabelProblem) -> tuple[float, DualPoint]:
+        assert self.latest is not None
+        sigma = self.latest.sigma * self.growth
+        return sigma, predict(problem, sigma, self.latest, self.previous)
 
 
 def size_of(p: Floats) -> float:
@@ -602,7 +646,8 @@ def _direction_to(
 ) -> Floats:
     """Return the shortest V for which ``M'V`` is closest to some values along the faces, flat."""
     faces = open_labels.faces
-    if columns.weight is None and open_labels.by_class_is_faster():
+    more_equations = columns.shape[0] * n_contrasts(labels) >= freedom_of(faces)
+    if columns.weight is None and more_equations and open_labels.by_class_is_faster():
         system = open_labels.least_norm
         if system is not None:
             Y = system.least_norm(off[open_labels.rows])

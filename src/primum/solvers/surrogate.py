@@ -14,9 +14,12 @@ the rows that change sides between two points and are not among the exact ones, 
 collects these, and those close to the hyperplane. So the exact rows end up being all rows whose
 labels are still to be determined; then the labels of the model are optimal for all rows.
 
-If a great many rows are tied, because they are copies of each other, they cannot be collected. The
-next dual point is then that of the model's path at a finite sigma, where the labels of tied rows
-are a function of their p.
+If a great many rows are tied, because they are copies of each other or because some classes could
+be told apart without an error, they cannot be collected. The next dual point is then that of the
+model's path at a finite sigma, where the labels of tied rows are a function of their p. Tied rows
+are on a few faces of the label set, with a great many rows each, and the sample represents these.
+All others are collected, and so are rows that have come to or left one of those faces: a single
+label that is not exact costs more than the tolerance.
 
 The sample is not mapped to match the moments of all rows (``sample.py``): that would move clusters
 by many times their width.
@@ -151,8 +154,13 @@ def follow_model(
         enter = min(close.sigma, BACK * sigma), xi
         found, steps = _solve(model, enter, tol, max_iter - iterations)
         iterations += steps
-        tied = found.sigma if point.sweep.inside > 0.5 * close.limit else np.inf
-        close = replace(close, sigma=_close_sigma(rows, model, found), before=xi, tied=tied)
+        close = replace(
+            close,
+            sigma=_close_sigma(rows, model, found),
+            before=xi,
+            sigma_before=sigma,
+            common=_common_faces(model, found, 0.5 * close.limit),
+        )
         xi, sigma = found.point.xi, found.sigma
     return best, iterations
 
@@ -205,6 +213,15 @@ def _solve(
         if cost_of(found) <= enough:
             break
     return found, steps
+
+
+def _common_faces(model: LabelProblem, found: OnPath, most: float) -> tuple[int, ...]:
+    """Return the keys of the commonest faces; no more than ``most`` rows have one of the others."""
+    weight = model.columns.weight
+    keys, which = np.unique(keys_of(model.labels.open(found.q)), return_inverse=True)
+    counts = np.bincount(which, weight) * (keys != 0)  # rows of key 0 are decided
+    order = np.argsort(counts)
+    return tuple(keys[order[np.cumsum(counts[order]) > most]].tolist())
 
 
 def _close_sigma(rows: AllRows, model: LabelProblem, found: OnPath) -> float:
