@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 import primum
 from primum import SafeClassifier, SelfLearningClassifier
 from primum.comparison.card import card_of, guessing_loss
-from primum.comparison.records import Fit
 from primum.judging.losses import read_scoring
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -217,10 +216,10 @@ def stack():
 
 def test_the_stack_is_described_by_its_cross_fitted_predictions(stack):
     found, card = stack.records.held_out("safe"), card_of(stack, "safe")
-    record = stack.records.done["cross-fitted/safe", 0]
+    record = stack.records.done["whole/safe", 0]
     every = np.sort(found.rows)
     np.testing.assert_array_equal(every, np.repeat(np.arange(N_LABELED), 2))
-    assert len(found.folds) == 8
+    assert len(found.folds) == 10
     for fold, split in zip(found.folds, found.splits, strict=True):
         assert len(np.intersect1d(fold.train, fold.test)) == 0
         np.testing.assert_array_equal(split.truth, stack.plan.table.labels.codes[fold.test])
@@ -232,17 +231,6 @@ def test_the_stack_is_described_by_its_cross_fitted_predictions(stack):
         "supervised": 80,
     }
     assert card.n_methods == 3
-
-
-def test_a_folder_of_an_earlier_version_has_no_card_of_the_stack(stack):
-    stored = stack.records.done["cross-fitted/safe", 0].to_dict()
-    del stored["held_out"]
-    unit = ("cross-fitted/safe", 0)
-    done = {**stack.records.done, unit: Fit.read(unit, stored)}
-    earlier = replace(stack, records=replace(stack.records, done=done))
-    assert card_of(earlier, "safe") is None
-    assert card_of(earlier, "baseline").n_methods == 3
-    assert earlier.verdict == stack.verdict
 
 
 def test_the_scores_of_the_stack_belong_to_its_rows():

@@ -1,11 +1,13 @@
 """What a comparison refuses before it fits anything, in one sentence."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -104,15 +106,15 @@ def test_splits_in_which_a_scoring_is_undefined():
         primum.compare(X, y, scoring="roc_auc", cv=cv, **options)
 
 
-def test_ordered_rows_are_judged_in_that_order_by_the_safe_stack_too():
+@pytest.mark.parametrize("source", ["rows.parquet", Path("rows.parquet")])
+def test_rows_in_files_are_refused_before_they_are_read(source):
     X, y = partly()
-    safe = primum.SafeClassifier([], baseline=["ridge"], random_state=0)
-    options = {"baseline": ["ridge"], "prepare": None, "verbose": False}
-    result = primum.compare(X, y, methods=[("safe", safe)], cv=TimeSeriesSplit(4), **options)
-    found = next(method for method in result.methods if method.name == "safe")
-    own = safe.set_params(cv=TimeSeriesSplit(4)).fit(X, y).verdict_.baseline
-    assert found.verdict.difference == own.difference
-    assert found.verdict.difference.n_rows == 32
+    message = f"X_unlabeled must be in memory, got {type(source).__name__}: read the rows"
+    for given in ({"y": y}, {"target": "class"}):
+        with pytest.raises(ValueError, match=message):
+            primum.compare(X, X_unlabeled=source, **given)
+    with pytest.raises(ValueError, match="^X must be in memory, got"):
+        primum.compare(source, y)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_the_safe_stack_lists_its_changes_without_another_fit():
     result = primum.compare(customers(), target="left this year?", id="nr", **options)
     changed = result.changed
     assert (changed.method, changed.n_compared) == ("safe stack", 80)
-    assert list(result._models) == ["baseline"]
+    assert list(result.records.models) == ["baseline"]
     model = result._model("safe stack")
     assert model is result.records.cross_fitted["safe stack"].model
     safe, rows = model[-1], model[:-1].transform(customers()[40:])

@@ -52,7 +52,7 @@ def test_nothing_else_is_fitted_before_it_and_nothing_twice(events, options):
     (text,) = said(events)
     before, after = events[: events.index(text)], events[events.index(text) + 1 :]
     assert {name for _, name, _ in before} == {"ridge", "logistic", "safe stack"}
-    assert {stage for stage, *_ in before} <= {"all", "cross-fitted"}
+    assert {stage for stage, *_ in before} <= {"all", "whole"}
     assert "near" in {name for _, name, _ in after}
     assert any(stage.startswith("n_unlabeled") for stage, *_ in after)
     assert len(set(before + after)) == len(before + after)

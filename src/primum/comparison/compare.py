@@ -39,8 +39,9 @@ from primum.judging.drift import find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
 from primum.reading.classifiers import Entry, last_step, read_entries
-from primum.reading.data import locate_non_finite
+from primum.reading.data import given_rows, locate_non_finite
 from primum.reading.known import AUTO, chosen_mask
+from primum.rows import is_outside
 from primum.safe.candidates.packages import ON_REQUEST
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ def compare(
         groups), as many as it has.
     n_repeats : int, default=3
         How often the labelled rows are split; only with a number of folds. More repeats make the
-        intervals of methods other than SafeClassifier shorter, by at most an eighth.
+        intervals of methods other than SafeClassifier shorter, by at most an eighth; that is
+        cross-fitted in as many of these repeats as its own ``n_repeats``.
     groups : array-like of shape (n_samples,), default=None
         Rows of one group stay together, and the statistics count groups instead of rows; for a
         table, ``group`` names the column.
@@ -191,10 +193,10 @@ def compare(
         labelled rows, of labelled ones, as far as every class keeps three of them.
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
-        once and judged by its cross-fitted scores, which is many times faster; its loss is then the
-        baseline's plus the difference that it observed, but not below 0. A ``prepare`` that learns
-        from labels implies True, and so does a SafeClassifier with a ``baseline`` other than that
-        of the comparison, which is its default here.
+        once, to all rows, and judged by its cross-fitted scores in the splits of the comparison,
+        which is many times faster; its loss is then the baseline's plus the difference in these
+        splits, but not below 0. Its own ``cv`` is not used, and its own ``baseline``, if left open,
+        is the one of the comparison. A ``prepare`` that learns from labels implies True.
     equivalence : float, default=None
         Differences up to this size make no practical difference. None means 0.01, one point of
         error, or with costs 5% of the baseline's cost per row. For numbers it is a share of the
@@ -284,6 +286,7 @@ def compare(
     """
     start = time.monotonic()
     baseline = as_list(baseline)
+    check_in_memory(X=X, X_unlabeled=X_unlabeled)
     check_independence(independent_rows, group, groups)
     problem = read_problem(
         *(X, y, X_unlabeled, groups, target, independent_rows, chosen, target_kind),
@@ -459,14 +462,11 @@ def read_plan(
         target.on_request,
     )
     of_stack = target.stack_baseline(baselines)
-    entries = [
-        _with_baseline(entry, baselines, of_stack) for entry in read_entries(rivals, "methods")
-    ]
+    entries = [_with_baseline(entry, of_stack) for entry in read_entries(rivals, "methods")]
     plan = replace(
         empty,
         baselines=_prepared(prepare, baselines),
         methods=_prepared(prepare, entries),
-        nested=empty.nested or not all(_has_baseline(entry, baselines) for entry in entries),
         own_baseline=not isinstance(baseline, str),
     )
     _check_names(plan)
@@ -488,30 +488,14 @@ def _with_rules(plan: ComparisonPlan, objective: Objective) -> ComparisonPlan:
     )
 
 
-def _with_baseline(entry: Entry, baselines: Sequence[Entry], of_stack: Any) -> Entry:
+def _with_baseline(entry: Entry, of_stack: Any) -> Entry:
     """Return a safe stack with the baseline of the comparison, if its own was left open."""
     last = last_step(entry.estimator)
-    if _has_baseline(entry, baselines) or of_stack is None:
-        return entry
-    if last.baseline != type(last)().baseline:
+    if of_stack is None or not judges_itself(last) or last.baseline != type(last)().baseline:
         return entry
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(baseline=of_stack)
     return replace(entry, estimator=estimator)
-
-
-def _has_baseline(entry: Entry, baselines: Sequence[Entry]) -> bool:
-    """Return whether a method, if it judges itself, has baselines of the same names.
-
-    Otherwise its verdict is about another model, and it has to be judged in every split.
-    """
-    last = last_step(entry.estimator)
-    if not judges_itself(last):
-        return True
-    parts = last.baseline if isinstance(last.baseline, list | tuple) else [last.baseline]
-    names = [part[0] if isinstance(part, tuple) else part for part in parts]
-    taken = [(one.name, f"{one.name} (baseline)") for one in baselines]
-    return len(names) == len(taken) and all(n in t for n, t in zip(names, taken, strict=True))
 
 
 def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
@@ -593,6 +577,17 @@ def _refuse_columns(chosen: Any, columns: Sequence[Any]) -> None:
             f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
             "rows of X."
         )
+
+
+def check_in_memory(**given: Any) -> None:
+    """Raise an error for rows in files or on a cluster: every split is fitted to all of them."""
+    for name, rows in given.items():
+        if is_outside(given_rows(rows)):
+            raise ValueError(
+                f"{name} must be in memory, got {type(rows).__name__}: read the rows, or a random "
+                "sample of them (pandas.read_parquet). SafeClassifier and SafeRegressor take "
+                "X_unlabeled as a Parquet file or a Dask collection."
+            )
 
 
 def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:

@@ -41,8 +41,9 @@ from primum.tables.cells import as_pandas
 MAX_INNER_FOLDS, LEAST_FOLDS = 3, 2
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 ALL = "all"
-# A fit to all labelled rows, of a classifier that judges itself by cross-fitted scores.
-CROSS_FITTED = "cross-fitted"
+# A fit to all labelled rows, of a classifier that is judged by cross-fitted scores. In folders that
+# earlier versions wrote, fits called "cross-fitted" had other splits than the baseline.
+CROSS_FITTED = "whole"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
 # Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
 MAX_PROBE_ROWS = 300
@@ -492,16 +493,21 @@ class ComparisonPlan:
     def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
         """Return a fit to all labelled rows that holds out none.
 
-        The classifier judges itself in the splits of the comparison, unless these are a number of
-        folds: then it has its own number.
+        The classifier is cross-fitted in splits of the comparison, so that it and the baseline
+        predict the same rows after training on the same others.
         """
         labeled = self.table.known.labeled
         rows = _rows_for(entry, labeled, unlabeled)
-        if self.has_number_of_folds:
-            return Task(stage, entry, 0, rows, rows[:0])
         at = np.searchsorted(rows, labeled)
-        cv = [(at[fold.train], at[fold.test]) for fold in self.folds(0)]
+        repeats = range(min(last_step(entry.estimator).n_repeats, self.repeats))
+        folds = [fold for repeat in repeats for fold in self.folds(repeat)]
+        cv = [(at[fold.train], at[fold.test]) for fold in folds]
         return Task(stage, entry, 0, rows, rows[:0], cv)
+
+    def split(self, number: int) -> Fold:
+        """Return a split by its number, which counts over the repeats."""
+        repeat, fold = divmod(number, self.n_folds)
+        return self.folds(repeat)[fold]
 
     def _part(self, train: Index, share: float, number: int) -> Index:
         """Return a part of the training rows of each class; larger parts add rows.

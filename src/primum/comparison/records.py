@@ -91,7 +91,8 @@ class Fit:
     probe, twin_probe, probe_scores : list or None
         Classes of some unlabelled rows, by the classifier and its twin; their scores by a baseline.
     verdicts : dict of str to OwnDifference
-        Of a method that judged itself: how it differs from "baseline" and "supervised".
+        Of a method that judged itself: how it differs from its own "baseline", which may be
+        another model than that of the comparison, and from its "supervised" twin.
     notes : list of str
         What such a method approximated or left out.
     limited : bool
@@ -156,7 +157,7 @@ class Failure:
     Attributes
     ----------
     name, stage : str
-        The classifier, and "all", "cross-fitted" or the point of a learning curve.
+        The classifier, and "all", "whole" or the point of a learning curve.
     split : int
         Number of the split.
     reason : str
@@ -223,12 +224,15 @@ class Records:
         A sentence for whatever the time budget left out.
     seconds : float
         Time that this run took.
+    models : dict of str to model
+        What was fitted to all rows since, by name.
     """
 
     plan: ComparisonPlan
     done: dict[Unit, Fit] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    models: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def get(self, name: str, number: int = 0, stage: str = ALL) -> Fit | None:
         """Return a fit, or None if it failed or was not made."""
@@ -293,8 +297,7 @@ class Records:
     @property
     def folds(self) -> list[Fold]:
         """The splits that are part of the result."""
-        numbers = [divmod(number, self.plan.n_folds) for number in self.splits]
-        return [self.plan.folds(repeat)[number] for repeat, number in numbers]
+        return [self.plan.split(number) for number in self.splits]
 
     def equivalence(self, loss: Loss) -> float:
         """Return the difference that counts as none, if nobody says: a point, or a share of costs.
@@ -331,8 +334,7 @@ class Records:
         Returns
         -------
         HeldOutPredictions or None
-            In the splits of the comparison or, of a method that judged itself, in its own; None if
-            the comparison was stored by a version that did not keep the latter.
+            Of a method that judged itself, in the splits in which it was cross-fitted.
         """
         if name in self.cross_fitted:
             own = self.cross_fitted[name].held_out
@@ -348,12 +350,43 @@ class Records:
         scores = None if own.scores is None else np.array(own.scores, dtype=float)
         every = Predictions(target.truth[rows], target.stored(own.predicted), scores)
         parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-        if self.plan.has_number_of_folds:
-            labeled = np.arange(self.plan.table.n_labeled)
-            folds = [Fold(np.setdiff1d(labeled, rows[part]), rows[part]) for part in parts]
-        else:
-            folds = self.plan.folds(0)
+        folds = [self.plan.split(number) for number in range(len(parts))]
         return HeldOutPredictions(folds, [every.take(part) for part in parts])
+
+    def beside_baseline(self, fit: Fit) -> tuple[HeldOutPredictions, HeldOutPredictions] | None:
+        """Return what a method that judged itself and the baseline predict, in the same splits.
+
+        Both were trained on the same labels there, and predict the same rows.
+
+        Parameters
+        ----------
+        fit : Fit
+            Of that method.
+
+        Returns
+        -------
+        (HeldOutPredictions, HeldOutPredictions) or None
+            In the splits in which the baseline was fitted; None if there are none.
+        """
+        if fit.held_out is None:
+            return None
+        own = self._cross_fitted_predictions(fit.held_out)
+        found = [
+            (fold, mine, other)
+            for number, (fold, mine) in enumerate(zip(own.folds, own.splits, strict=True))
+            if (other := self.baseline(number)) is not None
+        ]
+        if not found:
+            return None
+        folds, mine, others = zip(*found, strict=True)
+        return HeldOutPredictions(folds, mine), HeldOutPredictions(folds, others)
+
+    def own_difference(self, fit: Fit, loss: Loss) -> Difference | None:
+        """Return how the loss of such a method differs from the baseline's; None: not known."""
+        if (both := self.beside_baseline(fit)) is None:
+            return None
+        own, others = both
+        return self.plan.judge(own.folds).difference(own.all, others.all, loss)
 
     @property
     def failures(self) -> list[Failure]:
@@ -472,15 +505,12 @@ def _own_points(
     Without unlabelled rows such a method is its supervised stack.
     """
     for name, whole in records.cross_fitted.items():
-        fit = records.get(name, stage=CROSS_FITTED if stage == ALL else stage)
+        fit, less = records.get(name, stage=CROSS_FITTED if stage == ALL else stage), 0.0
         if size == 0 and "supervised" in whole.verdicts:
-            difference = whole.verdicts["baseline"].difference
-            change = difference.mean - whole.verdicts["supervised"].difference.mean
-        elif fit is None:
+            fit, less = whole, whole.verdicts["supervised"].difference.mean
+        difference = None if fit is None else records.own_difference(fit, loss)
+        if difference is None:
             continue
-        else:
-            difference = fit.verdicts["baseline"].difference
-            change = difference.mean
-        value = baseline_loss + change
+        value = baseline_loss + difference.mean - less
         value = value if loss.of_rows is None else max(value, 0.0)
         yield CurvePoint(N_UNLABELED, size, name, value, difference.standard_error)

@@ -30,7 +30,14 @@ from primum.comparison.page import (
     plot_comparison,
 )
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
-from primum.comparison.records import CurvePoint, Failure, OwnDifference, Records, learning_curves
+from primum.comparison.records import (
+    CurvePoint,
+    Failure,
+    Fit,
+    OwnDifference,
+    Records,
+    learning_curves,
+)
 from primum.comparison.settle import (
     SettledComparison,
     ask,
@@ -233,7 +240,7 @@ class Comparison:
     def _can_be_judged(self, entry: Entry) -> bool:
         """Return whether a method judged itself, or has what is needed of every split."""
         if entry in self.plan.cross_fitted:
-            return entry.name in self.records.cross_fitted
+            return self._own(entry) is not None
         splits, fits = self.records.splits, self.records.every(entry.name)
         return 0 < len(splits) == len(fits) and not self._lacks_scores(entry)
 
@@ -319,7 +326,35 @@ class Comparison:
     def _own(self, entry: Entry, against: str = BASELINE) -> OwnDifference | None:
         """Return the difference that a method that judged itself has found, if it has."""
         fit = self.records.cross_fitted.get(entry.name)
-        return None if fit is None else fit.verdicts.get(against)
+        if fit is None:
+            return None
+        if against == BASELINE:
+            return self._beside_baseline[entry.name]
+        return fit.verdicts.get(against)
+
+    @cached_property
+    def _beside_baseline(self) -> dict[str, OwnDifference | None]:
+        """How the methods that judged themselves differ from the baseline."""
+        fits = self.records.cross_fitted
+        return {name: self._difference_in_splits(fit) for name, fit in fits.items()}
+
+    def _difference_in_splits(self, fit: Fit) -> OwnDifference | None:
+        """Return how such a method differs from the baseline, in splits in which both were fitted.
+
+        On how many unlabelled rows they differ is asked of the models to deploy.
+        """
+        if (both := self.records.beside_baseline(fit)) is None:
+            return None
+        own, others = (one.all for one in both)
+        judge = self.plan.judge(both[0].folds, self.equivalence)
+        difference, table = judge.difference(own, others, self.loss), self.plan.table
+        if self.loss.scoring != "accuracy":
+            return OwnDifference(difference)
+        compared = 0, 0
+        if table.n_unlabeled and table.target.can_be_averaged(self.plan.baselines):
+            differ = self.predicted(fit.name) != self.predicted(BASELINE)
+            compared = int(differ.sum()), len(differ)
+        return OwnDifference(difference, judge.disagreement(own, others, *compared))
 
     def _difference(self, entry: Entry) -> Difference:
         if (own := self._own(entry)) is not None:
@@ -567,15 +602,12 @@ class Comparison:
         return self._model(meant)
 
     def _model(self, name: str) -> Any:
-        if name not in self._models:
+        models = self.records.models
+        if name not in models:
             fit = self.records.cross_fitted.get(name)
             kept = None if fit is None else fit.model
-            self._models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
-        return self._models[name]
-
-    @cached_property
-    def _models(self) -> dict[str, Any]:
-        return {}
+            models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
+        return models[name]
 
     @cached_property
     def model_card(self) -> ModelCard | NumberCard | None:

@@ -375,7 +375,10 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
     y = (target.names if is_kept(task) else target.y)[task.train]
     with _reported(shared.folder, task.unit):
         beside = shared.table.beside(task.train)
-        return fit_entry(replace(entry, estimator=estimator), X, y, *beside)
+        fitted = fit_entry(replace(entry, estimator=estimator), X, y, *beside)
+    if task.cv is not None:  # pairs of positions mean nothing for other rows
+        last_step(fitted).set_params(cv=last_step(entry.estimator).cv)
+    return fitted
 
 
 def is_kept(task: Task) -> bool:
@@ -518,15 +521,14 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
         for against, verdict in own.verdicts.items()
     }
     fit = replace(fit, predicted=[], verdicts=verdicts, notes=own.notes, limited=own.limited)
+    rows, folds = task.train[own.rows].tolist(), own.folds.tolist()
+    fit = replace(fit, held_out=CrossFitted(rows, folds, *shared.target.cross_fitted(own)))
     if task.stage != CROSS_FITTED:
         return fit
-    rows, folds = task.train[own.rows].tolist(), own.folds.tolist()
-    held_out = CrossFitted(rows, folds, *shared.target.cross_fitted(own))
     X = shared.rows(shared.table.known.unlabeled)
     unlabeled = unlabeled_predictions(fitted, X, shared.target)
     return replace(
         fit,
-        held_out=held_out,
         unlabeled={which: found.tolist() for which, found in unlabeled.items()},
         model=fitted if is_kept(task) else None,
     )

@@ -161,6 +161,13 @@ class Sample:
             text = f"{text.rstrip(',')}, and {chosen} for training only,"
         return text
 
+    @property
+    def held_out(self) -> str:
+        """How many rows, or groups, are held out in some split, in words."""
+        if self.n_groups is not None:
+            return f"{self.n_groups} held-out groups"
+        return f"{self.n_labeled if self.n_scored is None else self.n_scored} held-out rows"
+
     def to_settle(self, n_units: int, settle: int | None) -> int | None:
         """Return how many labelled rows, or groups, in all stand for ``settle`` units.
 
@@ -259,6 +266,8 @@ to -3.5 points, probability above 99%).
     else:
         claim = _claim(answer, method, baseline, measure, change, edge)
         reason = f"{claim} ({share} {shown}, probability {percent(odds.to_dict()[answer])})."
+    if posterior.disagreement is not None:
+        reason += f" {_held_out(posterior.disagreement, method, baseline, sample)}"
     return Verdict(
         *(answer, reason, next_step if unclear else "", odds, change, interval),
         *(settle, level, posterior.difference, posterior.disagreement, edge),
@@ -303,6 +312,21 @@ def _unclear(
         f"by less than {edge}",
     }[probable]
     return f"{first} {likely}, but with {sample} this is not certain: {may}"
+
+
+def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: Sample) -> str:
+    """Return a sentence on the held-out rows, or groups, that decide a verdict on errors.
+
+    A row that is held out several times is predicted as often, and counts by its shares.
+    """
+    counts = (disagreement.better, disagreement.worse, disagreement.neither)
+    differ, right, other = (
+        f"{round(count, 1):g}" for count in (sum(counts), counts[0], counts[1])
+    )
+    text = f"They differ on {'none' if differ == '0' else differ} of {sample.held_out}"
+    if differ == "0":
+        return f"{text}."
+    return f"{text}, of which {method} gets {right} right, and {baseline} {other}."
 
 
 def percent(probability: float) -> str:
@@ -373,8 +397,9 @@ class JudgesItself(Protocol):
     """A model that one fit to all labelled rows judges, by cross-fitted scores.
 
     A comparison fits any other model in every split and judges its held-out predictions. One
-    with these parameters and methods is fitted once, and asked for its own verdict. Its ``fit``
-    accepts ``groups``, and ``baseline_`` is the fitted model that it is compared with.
+    with these parameters and methods is fitted once, with the splits of the comparison as ``cv``,
+    and asked for its held-out scores and for what unlabelled rows contribute. Its ``fit`` accepts
+    ``groups``, and ``baseline_`` is the fitted model that its own verdict compares it with.
 
     Attributes
     ----------

@@ -1,0 +1,121 @@
+"""The baselines of the safe choice, ridge and logistic regression, as estimators of comparisons.
+
+They are the very candidates of the stack, for rows that have their scales already: what a stack is
+shrunk to, what it is judged against and what a user would deploy instead of it are one model.
+"""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from primum._typing import Floats
+from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
+from primum.safe.candidates.base import Affine, Labels, LinearModel, Numbers
+from primum.safe.candidates.linear import logistic, ridge
+
+Known = TypeVar("Known", Labels, Numbers)
+
+
+def unscaled(X: Any) -> Affine:
+    """Return what leaves rows as they are."""
+    return Affine(np.ones(X.shape[1]), np.zeros(X.shape[1]))
+
+
+class OfGroups:
+    """Rows of one group are left out together where a penalty is chosen.
+
+    Parameters
+    ----------
+    groups : array of shape (n_samples,), default=None
+        The group of each row that ``fit`` is given; None: every row is one.
+    """
+
+    model_: LinearModel
+
+    def __init__(self, groups: Any = None) -> None:
+        self.groups = groups
+
+    def _kept_together(self, targets: Known) -> Known:
+        if self.groups is None:
+            return targets
+        return replace(targets, groups=np.unique(self.groups, return_inverse=True)[1])
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients, a row per score; of two classes, those of the second."""
+        coef = self.model_.coef.T
+        return coef[1:] if len(coef) == 2 else coef
+
+
+class TunedRidgeClassifier(OfGroups, CandidateClassifier):
+    """Ridge regression of one-hot labels, its penalty chosen by leave-one-out.
+
+    Parameters
+    ----------
+    groups : array of shape (n_samples,), default=None
+        The group of each row that ``fit`` is given, which are left out together; None: every row
+        is one.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    model_ : LinearModel
+        The fitted candidate.
+    coef_ : array of shape (n_scores, n_features)
+        Coefficients; of two classes, those of the second.
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> LinearModel:
+        return ridge(X, self._kept_together(labels), 0, unscaled)
+
+
+class TunedLogisticClassifier(OfGroups, CandidateClassifier):
+    """Logistic regression, its penalty chosen by the log loss in stratified folds.
+
+    Parameters
+    ----------
+    groups : array of shape (n_samples,), default=None
+        The group of each row that ``fit`` is given, which the folds keep together; None: every row
+        is one.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes.
+    model_ : LinearModel
+        The fitted candidate.
+    coef_ : array of shape (n_scores, n_features)
+        Coefficients; of two classes, those of the second.
+    """
+
+    def _fitted(self, X: Any, labels: Labels) -> LinearModel:
+        return logistic(X, self._kept_together(labels), 0, unscaled)
+
+
+class TunedRidgeRegressor(OfGroups, CandidateRegressor):
+    """Ridge regression of numbers, its penalty chosen by leave-one-out.
+
+    Parameters
+    ----------
+    groups : array of shape (n_samples,), default=None
+        The group of each row that ``fit`` is given, which are left out together; None: every row
+        is one.
+
+    Attributes
+    ----------
+    model_ : LinearModel
+        The fitted candidate, which predicts standardised numbers.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the targets.
+    coef_ : array of shape (1, n_features)
+        Coefficients, in units of the target.
+    """
+
+    def _fitted(self, X: Any, numbers: Numbers) -> LinearModel:
+        return ridge(X, self._kept_together(numbers), 0, unscaled)
+
+    @property
+    def coef_(self) -> Floats:  # noqa: D102
+        return super().coef_ * self.target_scale_
