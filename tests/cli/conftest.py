@@ -5,22 +5,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from primum._sklearn import logistic_regression_cv
 from primum.cli.main import primum
 
 
 @pytest.fixture(autouse=True)
 def quick_comparisons(monkeypatch, quick_drift):
-    """Tune the logistic regression over two penalties in two folds, and let five trees find leaks.
+    """Tune in two folds, and let five trees find leaks.
 
-    Five penalties in three folds and 25 trees take half of the time of a small comparison.
+    Three folds and 25 trees take half of the time of a small comparison.
     """
     monkeypatch.setattr("primum.tables.remarks.N_TREES", 5)
     monkeypatch.setattr("primum.comparison.plan.MAX_INNER_FOLDS", 2)
-    monkeypatch.setattr(
-        "primum.comparison.target.logistic_regression_cv",
-        lambda Cs, **options: logistic_regression_cv(Cs=Cs[2:4], **options),
-    )
 
 
 @pytest.fixture

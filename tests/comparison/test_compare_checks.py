@@ -113,7 +113,7 @@ def test_rows_in_files_are_refused_before_they_are_read(source):
     for given in ({"y": y}, {"target": "class"}):
         with pytest.raises(ValueError, match=message):
             primum.compare(X, X_unlabeled=source, **given)
-    with pytest.raises(ValueError, match="^X must be in memory, got"):
+    with pytest.raises(ValueError, match=r"^X must be in memory, got"):
         primum.compare(source, y)
 
 

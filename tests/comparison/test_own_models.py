@@ -61,7 +61,7 @@ def baseline_of_stack(*entries):
 
 
 def test_the_safe_stack_is_safe_against_the_same_baseline():
-    default = default_baselines(3)
+    default = default_baselines()
     assert baseline_of_stack(*default) == ("ridge", "logistic")
     assert baseline_of_stack(default[1]) == ["logistic"]
     assert baseline_of_stack(("tabpfn", PackagedClassifier("tabpfn"))) == ["tabpfn"]

@@ -169,7 +169,7 @@ def test_the_code_leaves_out_the_default_methods(names):
     plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
     inner = plan.inner_folds()
     methods = default_methods(inner, len(names), "accuracy")
-    baselines = default_baselines(inner)
+    baselines = default_baselines()
     entries = read_entries(baselines, "baselines", uses_unlabeled=False)
     plan = replace(plan, methods=read_entries(methods, "methods"), baselines=entries)
     loss = read_scoring("accuracy", np.array(names))

@@ -152,3 +152,45 @@ def test_a_folder_of_an_earlier_version_has_the_stack_fitted_again(tmp_path):
     again = primum.compare(table, target="stays", resume=True, **options)
     assert judged(again) == judged(result)
     assert b"whole/stack" in journal.read_bytes()
+
+
+def with_gaps(table, seed=5):
+    rng = np.random.default_rng(seed)
+    for name in ("town", "age"):
+        table.loc[rng.random(len(table)) < 0.1, name] = None
+    return table
+
+
+@pytest.mark.parametrize("given", [{}, {"group": "house"}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_baseline_of_the_stack_is_the_one_of_the_comparison(n_classes, given):
+    table, _ = visitors()
+    table = with_gaps(table).assign(house=np.arange(160) % 60)
+    if n_classes == 3:
+        table.loc[:39:3, "stays"] = "class 2"
+    methods = [("stack", SafeClassifier([], random_state=0))]
+    options = {"methods": methods, "n_repeats": 1, "curves": False, "verbose": False}
+    result = primum.compare(table, target="stays", **options, **given)
+    stack, baseline, rows = result.fit("stack"), result.fit("baseline"), table.drop(columns="stays")
+    own = stack[-1].baseline_.predict_proba(stack[:-1].transform(rows))
+    np.testing.assert_allclose(own, baseline.predict_proba(rows), rtol=1e-9, atol=1e-12)
+
+
+def test_the_same_holds_for_numbers_and_for_arrays():
+    table, truth = visitors()
+    table = with_gaps(table.assign(stays=np.where(np.arange(160) < 40, truth + 0.25, np.nan)))
+    table.loc[:39, "stays"] += np.linspace(0, 1, 40)
+    options = {"n_repeats": 1, "curves": False, "verbose": False}
+    methods = [("stack", SafeRegressor([], random_state=0))]
+    given = {"target": "stays", "target_kind": "numbers"}
+    result = primum.compare(table, methods=methods, **given, **options)
+    stack, rows = result.fit("stack"), table.drop(columns="stays")
+    own = stack[-1].baseline_.predict(stack[:-1].transform(rows))
+    np.testing.assert_allclose(own, result.fit("baseline").predict(rows), rtol=1e-9)
+    X, y = make_moons(120, noise=0.2, random_state=0)
+    X = X * [1, 50] + [0, 1000]
+    methods = [("stack", SafeClassifier([], random_state=0))]
+    result = primum.compare(X, np.where(np.arange(120) < 40, y, -1), methods=methods, **options)
+    stack = result.fit("stack")
+    own = stack[-1].baseline_.predict_proba(stack[:-1].transform(X))
+    np.testing.assert_allclose(own, result.fit("baseline").predict_proba(X), rtol=1e-9)

@@ -75,7 +75,7 @@ def test_the_columns_of_a_table_are_found_in_the_pipeline(tmp_path, fitted):
 
 @pytest.mark.parametrize(
     "classifier",
-    [LogisticRegression(), *(baseline for _, baseline in default_baselines(2))],
+    [LogisticRegression(), *(baseline for _, baseline in default_baselines())],
     ids=lambda classifier: type(classifier).__name__,
 )
 def test_classifiers_of_scikit_learn_are_stored_too(tmp_path, classifier):

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The models of every comparison, beside its methods; names do not depend on the number of folds.
-MODELS = [BASELINE, *(name for name, _ in default_baselines(2))]
+MODELS = [BASELINE, *(name for name, _ in default_baselines())]
 # The methods that are compared by default, by the keys under which they are requested: their name
 # in ``primum.compare``, and whether they use unlabelled rows.
 DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}

@@ -452,7 +452,7 @@ def read_plan(
     ruled = isinstance(scoring, Objective) and scoring.has_rule
     parts = given_or_default(
         *(baseline, "baseline"),
-        lambda: target.default_baselines(empty.inner_folds(within=ruled)),
+        target.default_baselines,
         target.on_request,
     )
     baselines = read_entries(parts, "baseline", uses_unlabeled=False)

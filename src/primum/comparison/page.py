@@ -790,7 +790,7 @@ def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
         inner = result.plan.inner_folds(within=ruled)
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
         methods = target.default_methods(inner, scoring, without_rules(result.plan.baselines))
-        return methods, target.default_baselines(inner)
+        return methods, target.default_baselines()
     except ValueError:  # with so few labels of a class there are none
         return [], []
 

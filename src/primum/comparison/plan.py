@@ -238,20 +238,27 @@ def check_numbers(
 def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
     """Return a pipeline of a transformer and a classifier, or the latter without the former.
 
-    Categories, text and embeddings must keep the scales that the preparation of a table gives
-    them, so that a stack's baseline is like that of the comparison. A safe stack weighs and reduces
-    the terms of text itself, for each of its candidates; before any other classifier a step does
-    so.
+    The baseline of a safe stack must be that of the comparison. So the stack receives features of
+    a table as labelled rows prepare them, and keeps the scales of categories, text and embeddings.
+    It weighs and reduces the terms of text itself, for each of its candidates; before any other
+    classifier a step does so.
     """
     if prepare is None:
         return classifier
-    from primum.tables.preparation import sets_scales, steps_after
+    from primum.tables.preparation import (
+        PreparedByLabeled,
+        PreparedColumns,
+        sets_scales,
+        steps_after,
+    )
 
     classifier, after = clone(classifier), steps_after(prepare, uses_unlabeled=uses_unlabeled)
     if "standardize" in classifier.get_params(deep=False):
         after = []
         if sets_scales(prepare):
             classifier.set_params(standardize=False)
+        if isinstance(prepare, PreparedColumns):
+            prepare = PreparedByLabeled(**prepare.get_params(deep=False))
     weigh = [(WEIGH, step) for step in after]
     return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
 

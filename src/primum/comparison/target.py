@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.ensemble import VotingClassifier, VotingRegressor
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
-from primum._sklearn import CLASSIFIER, REGRESSOR, logistic_regression_cv
+from primum._sklearn import CLASSIFIER, REGRESSOR
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.comparison.card import (
@@ -48,13 +48,11 @@ from primum.judging.words import Alert, OwnVerdict
 from primum.methods import (
     ICLSClassifierCV,
     ICLSRegressorCV,
-    LeastSquaresClassifierCV,
-    LeastSquaresRegressorCV,
     SelfLearningClassifier,
     TSVMClassifier,
 )
 from primum.pages.page import Cell, Table
-from primum.reading.classifiers import Entry, LogScorer, NamedClassifier, class_scores, last_step
+from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
 from primum.reading.labels import MAX_CODES, KnownLabels
 from primum.reading.targets import KnownTargets
@@ -62,6 +60,11 @@ from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates import CANDIDATES, NUMBER_CANDIDATES
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
+from primum.safe.candidates.baselines import (
+    TunedLogisticClassifier,
+    TunedRidgeClassifier,
+    TunedRidgeRegressor,
+)
 from primum.safe.candidates.packages import ON_REQUEST, classifier_on_request, regressor_on_request
 from primum.safe.candidates.trees import (
     BoostingClassifier,
@@ -80,12 +83,12 @@ METRICS = (0.0, 0.5)
 SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
 # The types of baselines that the safe stacks have by the same name.
 OF_STACK: dict[str, type] = {
-    "ridge": LeastSquaresClassifierCV,
-    "logistic": LogisticRegressionCV,
+    "ridge": TunedRidgeClassifier,
+    "logistic": TunedLogisticClassifier,
     **dict.fromkeys(ON_REQUEST, CandidateClassifier),
 }
 OF_NUMBER_STACK: dict[str, type] = {
-    "ridge": LeastSquaresRegressorCV,
+    "ridge": TunedRidgeRegressor,
     **dict.fromkeys(ON_REQUEST, CandidateRegressor),
 }
 # Labelled rows of a class: one is held out, and two are split again where something is tuned.
@@ -102,12 +105,9 @@ PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 Predicted = tuple[list[Any], list[list[float]] | None]
 
 
-def default_baselines(inner: int) -> list[tuple[str, Any]]:
-    """Return ridge and logistic regression, tuned in ``inner`` folds."""
-    logistic = logistic_regression_cv(
-        Cs=[1e-3, 1e-2, 1e-1, 1.0, 10.0], cv=inner, max_iter=1000, scoring=LogScorer()
-    )
-    return [("ridge", LeastSquaresClassifierCV(cv=inner)), ("logistic", logistic)]
+def default_baselines() -> list[tuple[str, Any]]:
+    """Return tuned ridge and logistic regression, the same models as those of a safe stack."""
+    return [("ridge", TunedRidgeClassifier()), ("logistic", TunedLogisticClassifier())]
 
 
 def default_methods(
@@ -309,9 +309,9 @@ class ClassTarget(KnownTarget):
         of_classes = loss.of_rows is not None and not loss.needs_scores
         return of_classes or predictions.scores is not None
 
-    def default_baselines(self, inner: int) -> list[tuple[str, Any]]:
-        """Return supervised models, tuned in ``inner`` folds."""
-        return default_baselines(inner)
+    def default_baselines(self) -> list[tuple[str, Any]]:
+        """Return tuned supervised models."""
+        return default_baselines()
 
     def default_methods(
         self, inner: int, scoring: Any, baselines: Sequence[Entry]
@@ -603,9 +603,8 @@ class NumberTarget(KnownTarget):
     def can_judge(self, loss: Loss, predictions: Predictions) -> bool:  # noqa: D102
         return True
 
-    def default_baselines(self, inner: int) -> list[tuple[str, Any]]:
-        """Return ridge regression, tuned in ``inner`` folds of shuffled rows."""
-        return [("ridge", LeastSquaresRegressorCV(cv=inner, shuffle=True))]
+    def default_baselines(self) -> list[tuple[str, Any]]:  # noqa: D102
+        return [("ridge", TunedRidgeRegressor())]
 
     def default_methods(
         self, inner: int, scoring: Any, baselines: Sequence[Entry]

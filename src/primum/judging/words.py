@@ -320,13 +320,14 @@ def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: Sa
     A row that is held out several times is predicted as often, and counts by its shares.
     """
     counts = (disagreement.better, disagreement.worse, disagreement.neither)
-    differ, right, other = (
-        f"{round(count, 1):g}" for count in (sum(counts), counts[0], counts[1])
+    differ, right, other = (round(count, 1) for count in (sum(counts), *counts[:2]))
+    if not differ:
+        return f"They differ on none of {sample.held_out}."
+    they = "They" if differ.is_integer() and right.is_integer() else "On average, they"
+    return (
+        f"{they} differ on {differ:g} of {sample.held_out}, of which {method} gets {right:g} "
+        f"right, and {baseline} {other:g}."
     )
-    text = f"They differ on {'none' if differ == '0' else differ} of {sample.held_out}"
-    if differ == "0":
-        return f"{text}."
-    return f"{text}, of which {method} gets {right} right, and {baseline} {other}."
 
 
 def percent(probability: float) -> str:

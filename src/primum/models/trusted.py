@@ -23,20 +23,28 @@ from primum.models import classifier_of
 from primum.reading.classifiers import LogScorer, NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
-from primum.safe.candidates import base, entrants, graphs, packages, trees, wide
+from primum.safe.candidates import base, baselines, entrants, graphs, packages, trees, wide
 from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier, StackedRegressor
-from primum.tables.preparation import PreparedColumns, ReadCells, ScaledTogether, level_name
+from primum.tables.preparation import (
+    PreparedByLabeled,
+    PreparedColumns,
+    ReadCells,
+    ScaledTogether,
+    level_name,
+)
 from primum.tables.text import TermWeights, TextFeatures, Vocabulary
 
 CLASSIFIERS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Classifier" in name),
     *(trees.ForestClassifier, trees.BoostingClassifier, packages.PackagedClassifier),
+    *(baselines.TunedRidgeClassifier, baselines.TunedLogisticClassifier),
 )
 REGRESSORS: tuple[type, ...] = (
     *(getattr(primum, name) for name in dir(primum) if "Regressor" in name),
     *(trees.ForestRegressor, trees.BoostingRegressor, packages.PackagedRegressor),
+    baselines.TunedRidgeRegressor,
 )
 # What they contain, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
@@ -59,7 +67,7 @@ STACKS = (
     *(entrants.WrappedModel, entrants.WrappedRegressor),
 )
 PREPARATION: tuple[Any, ...] = (
-    *(PreparedColumns, ReadCells, level_name),
+    *(PreparedColumns, PreparedByLabeled, ReadCells, level_name),
     *(TextFeatures, TermWeights, Vocabulary, ScaledTogether),
 )
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.

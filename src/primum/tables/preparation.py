@@ -20,7 +20,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from primum._sklearn import take_rows
 from primum._typing import AnyArray, Floats
+from primum.reading.classifiers import known_mask
 from primum.tables.cells import (
     as_matrix,
     as_pandas,
@@ -236,6 +238,26 @@ class PreparedColumns(ColumnTransformer):
     def transform(self, X: Any, **params: Any) -> Any:
         """Return the features, see ColumnTransformer."""
         return super().transform(as_pandas(X), **params)
+
+
+class PreparedByLabeled(PreparedColumns):
+    """The same, learning medians, levels and scales from rows with a label only.
+
+    A safe stack and the baseline of its comparison, which is fitted to labelled rows, then receive
+    the same features.
+    """
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit all transformers to the rows whose label is known, all if y is not given."""
+        if y is not None:
+            labeled = np.flatnonzero(known_mask(np.asarray(y)))
+            X, y = take_rows(as_pandas(X), labeled), np.asarray(y)[labeled]
+        super().fit_transform(X, y, **params)  # which is all that a ColumnTransformer's fit does
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit all transformers to the same rows, and return the features of all rows."""
+        return self.fit(X, y, **params).transform(X)
 
 
 def level_name(column: str, level: Any) -> str:

@@ -495,7 +495,9 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
         Classes, of which numbers have one, and groups of the labelled rows.
     """
     for part in _tuned_parts(last_step(estimator)):
-        if part.cv is None or isinstance(part.cv, Integral):
+        if _takes_groups(part):
+            part.set_params(groups=groups)
+        elif part.cv is None or isinstance(part.cv, Integral):
             most = USUAL_FOLDS if part.cv is None else int(part.cv)
             folds = tuning_folds(most, codes, groups)
             if folds:
@@ -511,5 +513,10 @@ def _tuned_parts(classifier: Any) -> Iterator[Any]:
     if isinstance(classifier, VotingClassifier | VotingRegressor):
         for _, part in classifier.estimators:
             yield from _tuned_parts(part)
-    elif isinstance(classifier, Tuned | LogisticRegressionCV):
+    elif isinstance(classifier, Tuned | LogisticRegressionCV) or _takes_groups(classifier):
         yield classifier
+
+
+def _takes_groups(classifier: Any) -> bool:
+    """Return whether a classifier is told the groups of its labelled rows by a parameter."""
+    return hasattr(classifier, "get_params") and "groups" in classifier.get_params(deep=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.safe.candidates.base import Affine, Labels, LinearModel, Numbers
+from primum.safe.candidates.base import Affine, CandidateModel, Labels, LinearModel, Numbers
 from primum.safe.candidates.linear import logistic, ridge
 
 Known = TypeVar("Known", Labels, Numbers)
@@ -31,7 +31,7 @@ class OfGroups:
         The group of each row that ``fit`` is given; None: every row is one.
     """
 
-    model_: LinearModel
+    model_: CandidateModel
 
     def __init__(self, groups: Any = None) -> None:
         self.groups = groups
@@ -44,6 +44,7 @@ class OfGroups:
     @property
     def coef_(self) -> Floats:
         """Coefficients, a row per score; of two classes, those of the second."""
+        assert isinstance(self.model_, LinearModel), "the candidates are linear"
         coef = self.model_.coef.T
         return coef[1:] if len(coef) == 2 else coef
 
