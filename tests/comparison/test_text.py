@@ -81,5 +81,5 @@ def test_an_embedding_is_named_once():
     assert page.count("12 numbers, scaled together.") == 1
     assert "emb_0 to emb_11" in page
     model = result.fit("safe stack")
-    np.testing.assert_allclose(model["prepare"].transform(frame).var(axis=0).sum(), 12.0)
+    np.testing.assert_allclose(model["prepare"].transform(frame[:40]).var(axis=0).sum(), 12.0)
     assert np.mean(model.predict(frame) == np.array(["a", "b"])[truth]) > 0.8

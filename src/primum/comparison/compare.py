@@ -144,7 +144,8 @@ def compare(
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
-        with ``target`` the preparation of the table.
+        with ``target`` the preparation of the table. SafeClassifier receives what labelled rows
+        prepare, like the baseline.
     scoring : str or callable, default=None
         How predictions of classes are judged: "accuracy" (the error, in points, which is the
         default), "balanced_accuracy", "neg_brier_score", "neg_log_loss"; and of numbers: "rmse" (in

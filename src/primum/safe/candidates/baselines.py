@@ -44,9 +44,19 @@ class OfGroups:
     @property
     def coef_(self) -> Floats:
         """Coefficients, a row per score; of two classes, those of the second."""
-        assert isinstance(self.model_, LinearModel), "the candidates are linear"
-        coef = self.model_.coef.T
+        coef = self._linear.coef.T
         return coef[1:] if len(coef) == 2 else coef
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the same scores."""
+        intercept = self._linear.intercept
+        return intercept[1:] if len(intercept) == 2 else intercept
+
+    @property
+    def _linear(self) -> LinearModel:
+        assert isinstance(self.model_, LinearModel), "the candidates are linear"
+        return self.model_
 
 
 class TunedRidgeClassifier(OfGroups, CandidateClassifier):
@@ -64,8 +74,8 @@ class TunedRidgeClassifier(OfGroups, CandidateClassifier):
         The classes.
     model_ : LinearModel
         The fitted candidate.
-    coef_ : array of shape (n_scores, n_features)
-        Coefficients; of two classes, those of the second.
+    coef_, intercept_ : array of shape (n_scores, n_features), array of shape (n_scores,)
+        Coefficients and intercepts; of two classes, those of the second.
     """
 
     def _fitted(self, X: Any, labels: Labels) -> LinearModel:
@@ -87,8 +97,8 @@ class TunedLogisticClassifier(OfGroups, CandidateClassifier):
         The classes.
     model_ : LinearModel
         The fitted candidate.
-    coef_ : array of shape (n_scores, n_features)
-        Coefficients; of two classes, those of the second.
+    coef_, intercept_ : array of shape (n_scores, n_features), array of shape (n_scores,)
+        Coefficients and intercepts; of two classes, those of the second.
     """
 
     def _fitted(self, X: Any, labels: Labels) -> LinearModel:
@@ -110,8 +120,8 @@ class TunedRidgeRegressor(OfGroups, CandidateRegressor):
         The fitted candidate, which predicts standardised numbers.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the targets.
-    coef_ : array of shape (1, n_features)
-        Coefficients, in units of the target.
+    coef_, intercept_ : array of shape (1, n_features), array of shape (1,)
+        Coefficients and intercept, in units of the target.
     """
 
     def _fitted(self, X: Any, numbers: Numbers) -> LinearModel:
@@ -120,3 +130,7 @@ class TunedRidgeRegressor(OfGroups, CandidateRegressor):
     @property
     def coef_(self) -> Floats:  # noqa: D102
         return super().coef_ * self.target_scale_
+
+    @property
+    def intercept_(self) -> Floats:  # noqa: D102
+        return super().intercept_ * self.target_scale_ + self.target_mean_
