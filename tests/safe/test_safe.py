@@ -153,10 +153,13 @@ def test_data_frames_sparse_rows_and_text_labels():
     assert thin.predict_proba(sparse.csr_array(X)).shape == (len(X), 2)
 
 
-@pytest.mark.parametrize(("store", "scaled"), [(np.asarray, True), (sparse.csr_matrix, False)])
-def test_dense_rows_are_standardised_and_sparse_ones_only_if_asked(store, scaled):
+@pytest.mark.parametrize(
+    ("store", "sign", "scaled"),
+    [(np.array, abs, True), (sparse.csr_matrix, abs, False), (sparse.csr_matrix, np.array, True)],
+)
+def test_rows_are_standardised_unless_they_are_sparse_and_not_negative(store, sign, scaled):
     X, y, _ = partly()
-    rows = store(X * np.array([1.0, 30.0, 0.2]))
+    rows = store(sign(X * np.array([1.0, 30.0, 0.2])))
     scores = {how: quick(standardize=how).fit(rows, y).predict_proba(rows) for how in (True, False)}
     np.testing.assert_array_equal(quick().fit(rows, y).predict_proba(rows), scores[scaled])
     assert np.abs(scores[True] - scores[False]).max() > 1e-3

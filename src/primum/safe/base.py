@@ -47,8 +47,8 @@ from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
-# The features are standardised unless the rows are sparse.
-IF_DENSE = "auto"
+# The features are standardised unless the rows are sparse and have no negative entries.
+UNLESS_COUNTS = "auto"
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
 Weighted = tuple[dict[str, float], float]
@@ -65,7 +65,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         "n_repeats": AT_LEAST_ONE,
         "scoring": [str, callable],
         "time_budget": [*NOT_NEGATIVE, None],
-        "standardize": ["boolean", StrOptions({IF_DENSE})],
+        "standardize": ["boolean", StrOptions({UNLESS_COUNTS})],
         "verbose": ["verbose"],
     }
     candidates: Any = field(default="default", kw_only=False)
@@ -76,7 +76,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
     scoring: Any = None
     time_budget: float | None = None
     random_state: Any = None
-    standardize: bool | str = IF_DENSE
+    standardize: bool | str = UNLESS_COUNTS
     n_jobs: int | None = None
     verbose: bool = False
 
@@ -174,11 +174,12 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
     def _standardizes(self, labeled: Any) -> bool:
         """Return whether candidates scale features to unit variance.
 
-        Of sparse rows, this makes a word that occurs twice weigh as much as one that tells topics.
+        If sparse features are counts or shares of words, this makes a word that occurs twice weigh
+        as much as one that tells topics. Negative entries are neither counts nor shares.
         """
-        if self.standardize == IF_DENSE:
-            return not sparse.issparse(labeled)
-        return bool(self.standardize)
+        if self.standardize != UNLESS_COUNTS:
+            return bool(self.standardize)
+        return not sparse.issparse(labeled) or bool((labeled.data < 0).any())
 
     def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""

@@ -84,10 +84,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool or "auto", default="auto"
-        Whether candidates scale every feature to unit variance; "auto": unless X is sparse. False:
-        features have comparable scales already, such as those of an embedding, and those of sparse
-        rows, such as word counts, are weighted by how rare they are among the rows that a candidate
-        learns from. Pass True for sparse rows whose columns have different units.
+        Whether candidates scale every feature to unit variance; "auto": unless X is sparse and has
+        no negative entries, like counts of words. False: features have comparable scales already,
+        such as those of an embedding, and those of sparse rows are weighted by how rare they are
+        among the rows that a candidate learns from. Pass True for sparse rows whose columns have
+        different units.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
