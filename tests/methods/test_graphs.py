@@ -85,7 +85,7 @@ def test_isolated_rows_have_no_part_in_the_penalty(normalized):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match=r"n_neighbors is 0, so that every row .* at least 1"):
+    with pytest.raises(ValueError, match=r"n_neighbors is 0, so every row .* at least 1"):
         neighbor_graph(rows(), 0)
     with pytest.raises(ValueError, match=r"weights must be one of .*, got 'cosine'"):
         neighbor_graph(rows(), 3, "cosine")

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
@@ -179,7 +178,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         """
         if self.standardize != UNLESS_COUNTS:
             return bool(self.standardize)
-        return not sparse.issparse(labeled) or bool((labeled.data < 0).any())
+        return isinstance(labeled, np.ndarray) or bool(labeled.min() < 0)
 
     def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""
