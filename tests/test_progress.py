@@ -7,8 +7,8 @@ import pytest
 
 from primum._progress import (
     TimeLeft,
+    begun_fits,
     duration,
-    expectations,
     logging_to,
     showing_time_left,
 )
@@ -80,11 +80,11 @@ def test_a_fit_that_is_being_made_says_how_long_it_takes(tmp_path, clock):
     report = logging_to(folder, unit)
     clock.now = 103.0
     report(0, 10)  # three seconds of preparation
-    assert expectations(folder) == {}
+    assert begun_fits(folder) == {unit: (100.0, None, 0)}
     assert str(left) == "more than 2 s left"
     clock.now = 105.0
     report(1, 10)  # two seconds a fold: nine more, and the final fit
-    assert expectations(folder) == {unit: (100.0, 25.0, 1)}
+    assert begun_fits(folder) == {unit: (100.0, 25.0, 1)}
     assert str(left) == "about 22 s left"
     clock.now = 115.0
     assert str(left) == "about 12 s left"

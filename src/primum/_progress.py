@@ -173,22 +173,16 @@ def logging_to(folder: str, unit: Unit) -> Listener:
 
 
 def begun_fits(folder: str | None) -> dict[Unit, tuple[float, float | None, int]]:
-    """Return when fits began, how many seconds they expect to take, and their finished folds."""
+    """Return when fits began, how many seconds they expect to take, and their finished folds.
+
+    A fit without a finished fold does not know what to expect: None.
+    """
     log = None if folder is None else Path(folder) / LOG
     if log is None or not log.exists():
         return {}
     complete = log.read_text().rpartition("\n")[0].splitlines()
     lines = (json.loads(line) for line in complete)
     return {(name, number): (start, seconds, done) for name, number, start, seconds, done in lines}
-
-
-def expectations(folder: str | None) -> dict[Unit, tuple[float, float, int]]:
-    """Return the same of the fits that know what to expect."""
-    return {
-        unit: (start, seconds, done)
-        for unit, (start, seconds, done) in begun_fits(folder).items()
-        if seconds is not None
-    }
 
 
 class TimeLeft:
@@ -234,7 +228,7 @@ class TimeLeft:
         """Number of finished fits, those inside a fit that is being made included."""
         with self._lock:
             pending = list(self.pending)
-        folds = {unit: done for unit, (*_, done) in expectations(self.folder).items()}
+        folds = {unit: done for unit, (*_, done) in begun_fits(self.folder).items()}
         # The last part ends with the fit itself.
         return self.total - sum(max(self.parts[u] - folds.get(u, 0), 1) for u in pending)
 
@@ -252,16 +246,16 @@ class TimeLeft:
         """Return the seconds that are left; a lower bound if the second value is False."""
         with self._lock:
             pending, rates = dict(self.pending), {k: list(v) for k, v in self.rates.items() if v}
-        running = {u: times for u, times in begun_fits(self.folder).items() if u in pending}
-        begun = {u: times for u, times in expectations(self.folder).items() if u in pending}
-        for unit, (_, seconds, _) in begun.items():
-            rates.setdefault(_classifier(unit), [seconds / pending[unit]])
+        begun = {u: known for u, known in begun_fits(self.folder).items() if u in pending}
+        for unit, (_, expected, _) in begun.items():
+            if expected is not None:
+                rates.setdefault(_classifier(unit), [expected / pending[unit]])
         times, now = [], time.time()
         for unit, weight in pending.items():
             if of_fits := rates.get(_classifier(unit)):
+                began, expected, _ = begun.get(unit, (now, None, 0))
                 usual = weight * sum(of_fits) / len(of_fits)
-                over = now - running[unit][0] if unit in running else 0.0
-                times.append(max((begun[unit][1] if unit in begun else usual) - over, 0.0))
+                times.append(max((usual if expected is None else expected) - (now - began), 0.0))
         # A fit cannot be shared among processes.
         left = max(sum(times) / self.n_processes, max(times, default=0.0))
         return left, len(times) == len(pending)
