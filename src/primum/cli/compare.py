@@ -352,12 +352,15 @@ def _read(
 def _rows(
     frame: "pd.DataFrame", max_rows: int, settings: dict[str, Any]
 ) -> tuple["pd.DataFrame | None", "pd.DataFrame", list[str]]:
-    """Return all rows if a sample is compared, the rows that are compared, and notes on them."""
+    """Return all rows if a sample is compared, the rows that are compared, and notes on them.
+
+    Notes on rows that are left out are shown at once: the run may take long.
+    """
     target, missing, kind = settings["target"], settings["missing"], settings["target_kind"] or AUTO
     whole, total = without_total(frame, target, missing)
     seed, decimal = settings["random_state"], settings["decimal"]
     rows, sample = sampled(whole, target, missing, max_rows, seed, kind, decimal)
-    for note in filter(None, (total, sample)):  # before the run, which may take long
+    for note in filter(None, (total, sample)):
         click.echo(printable(wrapped(note)), err=True)
     notes = [total, sample, recognised(list(frame.columns), settings["chosen"])]
     return whole if sample else None, rows, list(filter(None, notes))
@@ -506,9 +509,9 @@ def data_text(result: Comparison) -> str:
     if table.n_unlabeled == 0:
         return (
             f"All {table.n_labeled} rows are labelled ({labels}{chosen}), so there are no "
-            "unlabelled rows "
-            "that could help, and the methods are compared on the labelled rows alone. Unknown "
-            f"labels must be empty cells, or markers listed in --missing.{how}{_columns(result)}"
+            "unlabelled rows that could help, and the methods are compared on the labelled rows "
+            "alone. Unknown labels must be empty cells, or markers listed in --missing."
+            f"{how}{_columns(result)}"
         )
     unlabeled = counted(table.n_unlabeled, "unlabelled row")
     drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({labels})"

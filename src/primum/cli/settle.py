@@ -42,7 +42,7 @@ def settle(
     force: bool,
     table_format: TableFormat,
 ) -> None:
-    """Find out which model of a comparison is better on your rows, by labels of a few of them.
+    """Find out which model of a comparison is better on your rows, from labels of a few of them.
 
     REPORT is the folder that primum compare wrote, SHEET its rows_to_label.csv (or .xlsx), wholly
     or partly filled in, or the sheet that the page label.html downloads; default: the sheet in the

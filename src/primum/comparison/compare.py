@@ -118,7 +118,7 @@ def compare(
         Markers of missing cells and of unknown labels in a table, in addition to empty cells.
     decimal : {".", ","}, default=None
         The decimal mark of numbers that are written as text in a table; the other one separates
-        thousands. None means that it is detected; it matters for numbers such as 1.234.
+        thousands. None: it is detected. It matters for numbers such as 1.234.
     target_kind : {"auto", "classes", "numbers"}, default="auto"
         What is predicted. "auto" recognises numbers, such as prices, by their fractions, or by
         being many, mostly different and far apart; the result says so. A few different numbers
@@ -135,7 +135,7 @@ def compare(
         baseline. For numbers it means SafeRegressor, ICLSRegressor if there are bounds, a random
         forest and a histogram booster, by the same names.
     baseline : "default", str, model or list of (name, model), default="default"
-        Supervised model, fitted to labelled rows; the scores of several, or their numbers, are
+        Supervised model, fitted to labelled rows; the scores or numbers that several predict are
         averaged. "default" means ridge and logistic regression, both tuned, which are also
         available by the names "ridge" and "logistic"; for numbers, tuned ridge regression.
         "hist_gradient_boosting", "tabpfn", "tabicl" and "catboost" are available by name too, the
@@ -160,8 +160,8 @@ def compare(
         columns, or a matrix in the order of the classes. Every model then predicts the class of
         least expected cost, and the verdict is on the cost per row.
     positive : object, default=None
-        The class of interest, one of two, to which "f1", "average_precision" and
-        "recall_at_precision" refer, and precision and recall in the report.
+        The class of interest, one of two. "f1", "average_precision" and "recall_at_precision" refer
+        to it, and so do precision and recall in the report.
     cv : int, splitter or iterable, default=None
         How the labelled rows are split: a number of folds, which are stratified by class and keep
         groups together, a scikit-learn splitter (for rows ordered in time), or pairs of indices of

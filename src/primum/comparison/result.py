@@ -148,7 +148,7 @@ class Comparison:
         far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
         are no unlabelled rows, or if the baselines cannot be averaged into one model.
     settled : SettledComparison or None
-        What is settled so far; that may be much even before the first label.
+        What is settled so far; much may be, even before the first label.
     coefficients : list of Coefficient
         Those of a linear baseline, fitted to all labelled rows, in prepared features.
 
@@ -728,7 +728,7 @@ class Comparison:
     def settle(
         self, labels: Any, *, correct: bool = False, verbose: bool = True
     ) -> SettledComparison:
-        """Find out from labels of some unlabelled rows which model makes fewer errors on them.
+        """Find out which model makes fewer errors on the unlabelled rows, from labels of some.
 
         Labels accumulate over calls. You may read the answer after each one, and stop at any time.
 

@@ -22,8 +22,8 @@ from primum.rows import Rows
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
 # grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
 FORM_A_UP_TO = 2**12
-# From this many numbers on (64 MB), fewer rows than columns are replaced by their coordinates, of
-# which there are at most as many as of rows that are factorised.
+# Rows of at least this many numbers (64 MB), and of more columns than rows, are replaced by their
+# coordinates, if these are no more numbers than ``FACTORISE_ROWS_UP_TO``.
 SPAN_FROM = 2**23
 # Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
 FACTORISE_ROWS_UP_TO = 2**25

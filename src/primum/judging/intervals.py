@@ -19,7 +19,7 @@ rows, of the model that is fitted to all labelled rows. Four things make it unce
       N = p (1 - p) / sum_c p_c (1 - p_c) / (K^2 n_c).
 
   Losses that are not rates have the interval of Student's t.
-* The model was chosen among m because its loss is low, so that its loss is rather too low. The
+* The model was chosen among m because its loss is low, so its loss is an optimistic estimate. The
   upper end is one of m bounds that all hold together with the probability 1 - tail, whatever the
   rule of the choice. The losses of two methods in the same rows are correlated; with the
   eigenvalues of their correlations, the m methods count as (Galwey 2009)
@@ -70,7 +70,7 @@ def tails_of(level: float, n_methods: float = 1.0) -> tuple[float, float]:
 
 
 def n_independent(losses: Floats) -> float:
-    """Return as how many uncorrelated methods several count.
+    """Return how many uncorrelated methods several correlated ones count as.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def rate_interval(rate: float, n_counted: float, tails: tuple[float, float]) -> 
     Returns
     -------
     (float, float)
-        Its ends. That of no errors begins at 0, and that of errors only ends at 1.
+        Its ends. Without errors it begins at 0, and if all rows are errors it ends at 1.
 
     Examples
     --------
@@ -136,8 +136,8 @@ def mean_interval(
     mean : float
         The mean.
     values : array of shape (n_rows,)
-        The values that it is of. The variance due to one more row, with the largest of them, is
-        added: equal values are not certainty.
+        The values that it is the mean of. The variance due to one more row, with the largest of
+        them, is added: equal values are not certainty.
     n_rows : float
         Number of independent rows that it is worth.
     tails : (float, float)
@@ -145,7 +145,7 @@ def mean_interval(
     n_units : int
         Number of rows, or groups, that the variance is estimated from.
     least : float, default=0
-        The value of that one more row, at least.
+        The least value of that one more row.
 
     Returns
     -------

@@ -379,7 +379,7 @@ def _score_of(scorer: Any, stored: Any, truth: AnyArray, weight: Floats | None) 
 
 
 def _unless_warned(score: Callable[[], float]) -> float:
-    """Return a score, or NaN if scikit-learn warns of it: 0 / 0 and the like are undefined."""
+    """Return a score, or NaN if scikit-learn warns about it: 0 / 0 and the like are undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         try:
@@ -525,8 +525,8 @@ def _unexplained(own: Predictions, weight: Floats | None = None) -> Floats:
     return np.asarray(share + (squares - share * deviations) / variance)
 
 
-# How a loss is called (and shown, if it has no unit), the power of the unit of the target that it
-# has, and its value in every row.
+# What a loss is called (and how it is shown, if it has no unit), the power of the unit of the
+# target that it has, and its value in every row.
 NUMBER_LOSSES: dict[str, tuple[Measure, int, Callable[..., Floats]]] = {
     RMSE: (Measure("RMSE"), 1, _root_squared),
     "neg_mean_absolute_error": (Measure("mean absolute error"), 1, _absolute),

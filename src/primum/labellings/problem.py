@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 # Differences in mean loss below this are rounding, for features of moderate means.
 LOSS_ROUNDING = 1e-12
-# Products of at most this many rows are remembered (8 MB), or of as many as take twice the memory
-# of M, which are all rows if there are at most twice as many as equations. Fewer than the second
-# number of multiplications take less time than looking them up.
+# Products of at most this many rows are remembered (8 MB), or of as many as fit into twice the
+# memory of M: all rows, if there are at most two for each equation. Fewer multiplications than the
+# second number take less time than looking them up.
 REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
 EXACT = 1e-9

@@ -1,10 +1,10 @@
 """Rows of Parquet files, read out of core in small batches.
 
 The memory of a pass is determined by the size of a Parquet page (one per column) and of a few
-blocks per thread, not by the number of rows or the size of the row groups; small ones are read
-several at a time, as one block. While threads process
-blocks, the calling thread reads the next ones; with more than two threads, it has the threads of
-pyarrow decode the columns of one row group at a time.
+blocks per thread, not by the number of rows or the size of the row groups. Small row groups are
+read several at a time, as one block. While threads process blocks, the calling thread reads the
+next ones; with more than two threads, it has the threads of pyarrow decode the columns of one row
+group at a time.
 
 Files are read, not memory-mapped: mapped pages would count as memory of this process, and a mapped
 file that shrinks kills the process instead of raising an error.
@@ -185,8 +185,8 @@ class _Group:
         which = f"group {first}" if first == last else f"groups {first} to {last}"
         return f"row {which} of {self.file.path.name}"
 
-    def is_before(self, other: "_Group") -> bool:
-        """Return whether the rows of another group follow in the same file."""
+    def is_followed_by(self, other: "_Group") -> bool:
+        """Return whether the rows of another group are the next ones in the same file."""
         return self.file is other.file and self.start + self.n_rows == other.start
 
     def with_next(self, other: "_Group") -> "_Group":
@@ -237,13 +237,13 @@ def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
 
 
 def _runs_of(groups: Iterable[_Group], most: int) -> Iterator[_Group]:
-    """Yield small row groups that follow one another as one, of at most so many rows.
+    """Yield row groups; small ones that follow one another are one, of at most ``most`` rows.
 
-    Opening a file and a kernel's work for a block take as long as some thousand rows.
+    Opening a file, and the work of a kernel for one block, take as long as some thousand rows.
     """
     run: _Group | None = None
     for group in groups:
-        if run is not None and run.is_before(group) and run.n_rows + group.n_rows <= most:
+        if run is not None and run.is_followed_by(group) and run.n_rows + group.n_rows <= most:
             run = run.with_next(group)
             continue
         if run is not None:

@@ -46,7 +46,7 @@ from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
-# The features are standardised unless the rows are sparse and have no negative entries.
+# Features are standardised unless the rows are sparse and have no negative entries.
 UNLESS_COUNTS = "auto"
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
@@ -173,8 +173,8 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
     def _standardizes(self, labeled: Any) -> bool:
         """Return whether candidates scale features to unit variance.
 
-        If sparse features are counts or shares of words, this makes a word that occurs twice weigh
-        as much as one that tells topics. Negative entries are neither counts nor shares.
+        With unit variance, a word that occurs twice weighs as much as one that tells topics apart.
+        Sparse features with negative entries are neither counts nor shares of words.
         """
         if self.standardize != UNLESS_COUNTS:
             return bool(self.standardize)

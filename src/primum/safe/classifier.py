@@ -84,11 +84,11 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool or "auto", default="auto"
-        Whether candidates scale every feature to unit variance; "auto": unless X is sparse and has
-        no negative entries, like counts of words. False: features have comparable scales already,
-        such as those of an embedding, and those of sparse rows are weighted by how rare they are
-        among the rows that a candidate learns from. Pass True for sparse rows whose columns have
-        different units.
+        True: candidates scale every feature to unit variance. False: dense features, such as those
+        of an embedding, are used as they are, and sparse ones, such as word counts, are weighted by
+        how rare they are among the rows that a candidate learns from. "auto": False if X is sparse
+        and has no negative entries, like counts of words, otherwise True. Pass True for sparse
+        columns of different units.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
@@ -101,7 +101,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         least expected cost, after a calibration of its cross-fitted scores. The rule by which a
         held-out row is judged is chosen on the other folds.
     positive : object, default=None
-        The class of interest, one of two, to which scorings such as "f1" and the threshold refer.
+        The class of interest, one of two: scorings such as "f1" and the threshold refer to it.
 
     Attributes
     ----------

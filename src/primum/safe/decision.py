@@ -74,7 +74,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
         1, a DataFrame with true classes as index and predicted ones as columns, or a matrix in the
         order of ``classes_``.
     positive : object, default=None
-        The class of interest, one of two, to which ``scoring`` and the threshold refer.
+        The class of interest, one of two: ``scoring`` and the threshold refer to it.
     scoring : str, default="balanced_accuracy"
         Without ``cost``, the score that the rule maximises: "balanced_accuracy", "f1" or
         "recall_at_precision=0.9", the largest recall with that precision.

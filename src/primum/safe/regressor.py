@@ -70,9 +70,9 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
     random_state : int, RandomState instance or None, default=None
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool or "auto", default="auto"
-        Whether candidates scale every feature to unit variance; "auto": unless X is sparse and
-        has no negative entries. False: features have comparable scales already, as in
-        SafeClassifier.
+        True: candidates scale every feature to unit variance. False: features have comparable
+        scales already, as in SafeClassifier. "auto": False if X is sparse and has no negative
+        entries, otherwise True.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.

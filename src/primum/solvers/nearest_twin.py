@@ -205,7 +205,7 @@ def _open_rows(
 
 
 def _with_band(labels: Labelling) -> HyperplaneLabels | None:
-    """Return labels if all but those of a band are those of a side of a hyperplane."""
+    """Return labels that follow from the side of a hyperplane outside a band; None for others."""
     plane = labels.hyperplane
     return plane if plane is not None and np.isinf(plane.sigma) else None
 

@@ -581,9 +581,9 @@ def _move_many(
     rounding: Rounding,
     xi: Floats | None,
 ) -> Floats:
-    """Change labels, of more rows than there are equations, so that M Q changes by ``missing``.
+    """Move free labels, more than there are equations, so that M Q changes by ``missing``.
 
-    Returns the multipliers of a prior.
+    They are changed in place. Returns the multipliers of a prior.
     """
     columns, labels = problem.columns, problem.labels
     G = hessian_of(columns, labels, faces)
@@ -600,7 +600,7 @@ def _move_few(
     rounding: Rounding,
     xi: Floats | None,
 ) -> Floats:
-    """Do the same for fewer rows, as closely as they allow."""
+    """Do the same with fewer free labels, as closely as they allow."""
     labels, faces, weight = problem.labels, open_labels.faces, problem.columns.weight
     G = open_labels.gram()
 

@@ -240,9 +240,9 @@ def _telling_labels(
 def _only_telling(
     shares: Mapping[str, float], columns: Sequence[Column]
 ) -> tuple[str | None, list[Column]]:
-    """Return the one column that alone tells nearly all, if there is one, and the others.
+    """Return the one column that alone tells nearly all, if there is just one, and the others.
 
-    Of two such columns, each is among the others of the other one.
+    If there are two, the other columns tell nearly all as well, and neither is remarkable.
     """
     telling = [name for name, share in shares.items() if share >= NEARLY_ALL]
     name = telling[0] if len(telling) == 1 else None

@@ -386,7 +386,8 @@ def number_race_table(results: DataFrame, n_labeled: int) -> Table:
     foot = [
         ("Geometric mean", "", *(f"{total['mean']:.3f}" for total in columns)),
         (
-            *("Better / worse (Holm)", ""),
+            "Better / worse (Holm)",
+            "",
             *(f"{int(total['better'])} / {int(total['worse'])}" for total in columns),
         ),
         ("Largest", "", *(f"{total['largest']:.3f}" for total in columns)),

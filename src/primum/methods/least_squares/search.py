@@ -347,7 +347,7 @@ def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[An
     as they are, with None.
     """
     labels, n_columns = given.labels, given.X.shape[1]
-    n_labeled, n_inside = len(labels.labeled), len(labels.labeled) + len(labels.unlabeled)
+    n_labeled, n_inside = len(labels.labeled), labels.n_rows
     n_rows = n_inside + given.more.n_rows
     few = WIDE < n_columns > n_rows and n_rows**2 <= FACTORISE_ROWS_UP_TO
     ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
