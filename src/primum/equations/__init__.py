@@ -6,4 +6,4 @@ from primum.equations.design import Design, Frame, GivenLabels, Linear, View, by
 from primum.equations.kernel import KernelCoordinates, KernelFeatures, kernel_features, kernel_ridge
 from primum.equations.moments import Moments, gather_columns, gather_moments
 from primum.equations.normal import RidgePath, equations_of, in_span_is_faster
-from primum.equations.span import Span, span_of
+from primum.equations.row_space import Span, span_of
