@@ -144,8 +144,8 @@ def compare(
     prepare : "scale", transformer or None, default="scale"
         Put before every classifier and fitted inside every training set, to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
-        with ``target`` the preparation of the table. SafeClassifier receives what labelled rows
-        prepare, like the baseline.
+        with ``target`` the preparation of the table. For SafeClassifier, as for the baseline, the
+        medians, levels and scales of a table are those of its labelled rows.
     scoring : str or callable, default=None
         How predictions of classes are judged: "accuracy" (the error, in points, which is the
         default), "balanced_accuracy", "neg_brier_score", "neg_log_loss"; and of numbers: "rmse" (in
@@ -169,8 +169,8 @@ def compare(
         groups), as many as it has.
     n_repeats : int, default=3
         How often the labelled rows are split; only with a number of folds. More repeats make the
-        intervals of methods other than SafeClassifier shorter, by at most an eighth; that is
-        cross-fitted in as many of these repeats as its own ``n_repeats``.
+        intervals of methods other than SafeClassifier shorter, by at most an eighth. SafeClassifier
+        is cross-fitted in the first of these repeats, as many as its own ``n_repeats``.
     groups : array-like of shape (n_samples,), default=None
         Rows of one group stay together, and the statistics count groups instead of rows; for a
         table, ``group`` names the column.
@@ -243,7 +243,7 @@ def compare(
     differ in error only on the unlabelled rows for which they predict different classes, so labels
     for these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
     gives an exact answer after any number of labels. Two models of numbers differ on every row, so
-    that there is no such answer for them.
+    there is no such answer for them.
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a

@@ -114,8 +114,10 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
     upward = _Scale(low - margin if low < 0 else max(low - margin, 0.0), high + margin)
     drawn = "".join(_curve(curve, k, across, upward, unit) for k, curve in enumerate(series))
     plot = _Plot(
-        *(across, {asinh(size / unit): f"{size:,g}" for size in sizes}),
-        *(upward, {tick: f"{tick:g}" for tick in upward.inner_ticks}),
+        across,
+        {asinh(size / unit): f"{size:,g}" for size in sizes},
+        upward,
+        {tick: f"{tick:g}" for tick in upward.inner_ticks},
     )
     legend = _legend([curve.name for curve in series])
     return plot.chart(f"{plot.grid}{drawn}", (x_label, y_label), alternative, legend=legend)
@@ -156,10 +158,8 @@ def threshold_chart(
         low, high = (scale.share(min(max(end, 0.0), 1.0)) for end in interval)
         strip = f"<path class='equal' d='M{low:.2f} 0H{high:.2f}V100H{low:.2f}Z'/>"
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    plot = _Plot(
-        *(scale, {tick: f"{tick:g}" for tick in ticks}),
-        *(scale, {tick: f"{tick:.0%}" for tick in ticks}),
-    )
+    numbers, shares = ({tick: f"{tick:{form}}" for tick in ticks} for form in ("g", ".0%"))
+    plot = _Plot(scale, numbers, scale, shares)
     line = f"<path class='middle' d='M{chosen:.2f} 0V100'/>"
     legend = _legend([curve.name for curve in series])
     return plot.chart(f"{strip}{plot.grid}{drawn}{line}", (label, ""), alternative, legend=legend)
@@ -242,8 +242,10 @@ def bounds_chart(
     margin = 0.05 * (high - low) or 1.0
     across, upward = _Scale(0, len(path) - 1), _Scale(low - margin, high + margin)
     plot = _Plot(
-        *(across, {tick: f"{tick:,g}" for tick in across.ticks if tick == round(tick)}),
-        *(upward, {tick: _signed(tick) for tick in upward.inner_ticks}),
+        across,
+        {tick: f"{tick:,g}" for tick in across.ticks if tick == round(tick)},
+        upward,
+        {tick: _signed(tick) for tick in upward.inner_ticks},
     )
     kind = f" {answer}" if answer in ("help", "harm") else ""
     return plot.chart(_drawn_bounds(path, edge, plot), labels, alternative, kind=kind)
@@ -375,7 +377,7 @@ class _Plot:
         kind: str = "",
         legend: str = "",
     ) -> str:
-        """Return a drawing, SVG, between its axes; ``labels`` are those of x and of y.
+        """Return a chart: a drawing (SVG) with these axes; ``labels`` are those of x and of y.
 
         ``shape`` is a class of the plot and what is below it, ``kind`` one of the plot alone.
         """
