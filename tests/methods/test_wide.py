@@ -8,6 +8,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 
 from primum import ICLSClassifier, ICLSClassifierCV, ICLSRegressor, ICLSRegressorCV
 from primum.equations import normal
+from primum.methods.icls import classifier
 from primum.methods.least_squares import search
 
 
@@ -20,12 +21,28 @@ def texts(n_classes=3, n=60, d=150, n_labeled=15, seed=0):
     return sparse.csr_array(counts), np.where(np.arange(n) < n_labeled, truth, -1)
 
 
+def spans_of(monkeypatch, module):
+    """Return a list that fills with the spans that a module computes."""
+    spans, span_of = [], module.span_of
+
+    def spy(*arguments):
+        spans.append(span_of(*arguments))
+        return spans[-1]
+
+    monkeypatch.setattr(module, "span_of", spy)
+    return spans
+
+
 def both(monkeypatch, fit):
     """Return a fit to all columns, and one in the span of the rows."""
+    spans = spans_of(monkeypatch, classifier)
     known = fit()
+    assert spans == []
     monkeypatch.setattr(normal, "SPAN_FROM", 1)
     monkeypatch.setattr(normal, "FACTORISE_ROWS_UP_TO", 150 * 59)  # 60 x 150 rows are too many
-    return known, fit()
+    other = fit()
+    assert spans[0] is not None
+    return known, other
 
 
 def assert_same(one, other):
@@ -102,25 +119,18 @@ def in_span(monkeypatch, fit):
     """Return a search of all columns, and one in the span of the rows."""
     known = fit()
     monkeypatch.setattr(search, "WIDE", 100)
-    used = []
-
-    def spy(*arguments):
-        used.append(span_of(*arguments))
-        return used[-1]
-
-    span_of = search.span_of
-    monkeypatch.setattr(search, "span_of", spy)
+    spans = spans_of(monkeypatch, search)
     other = fit()
-    assert used[0] is not None
+    assert spans[0] is not None
     return known, other
 
 
 GRID = {"alphas": [0.01, 0.1, 1.0], "metrics": [0.0, 0.5, 1.0], "cv": 3}
-AS_PUBLISHED = make_scorer(accuracy_score)
+ACCURACY = make_scorer(accuracy_score)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("scoring", [None, AS_PUBLISHED], ids=["brier", "scorer"])
+@pytest.mark.parametrize("scoring", [None, ACCURACY], ids=["brier", "scorer"])
 def test_a_search_in_the_span_has_the_same_scores(monkeypatch, n_classes, scoring):
     X, y = texts(n_classes)
     order = np.random.default_rng(0).permutation(40)  # labelled rows are anywhere
