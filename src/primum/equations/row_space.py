@@ -211,14 +211,14 @@ class Span:
     def model(self, model: Linear) -> Linear:
         """Return a (coefficients, intercept) for all columns, given one for coordinates."""
         coef, intercept = model
-        weights = lapack.dtrtrs(self.triangle, _columns(coef), lower=1, trans=1)[0]
+        weights = solve_triangular(self.triangle, _columns(coef), trans=1, lower=True)
         return np.asarray(self.pivots.T @ weights).reshape(-1, *coef.shape[1:]), intercept
 
     def coordinates(self, model: Linear) -> Linear:
         """Return a (coefficients, intercept) for coordinates, given one with the same scores."""
         coef, intercept = model
         scores = np.asarray(self.pivots @ _columns(coef))
-        c = lapack.dtrtrs(self.triangle, scores, lower=1)[0]
+        c = solve_triangular(self.triangle, scores, lower=True)
         return c.reshape(-1, *coef.shape[1:]), intercept
 
 

@@ -201,7 +201,7 @@ class Close:
     limit : int
         If there are more rows, none are collected.
     before : array or None
-        A dual point; rows on another side than there are collected, too.
+        A dual point; rows that are on another side there are collected, too.
     sigma_before : float
         Its sigma.
     common : tuple of int
