@@ -46,7 +46,7 @@ from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
-# Features are standardised unless the rows are sparse and have no negative entries.
+# Features are standardised unless they are sparse and labelled rows have no negative entries.
 UNLESS_COUNTS = "auto"
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.

@@ -87,8 +87,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         True: candidates scale every feature to unit variance. False: dense features, such as those
         of an embedding, are used as they are, and sparse ones, such as word counts, are weighted by
         how rare they are among the rows that a candidate learns from. "auto": False if X is sparse
-        and has no negative entries, like counts of words, otherwise True. Pass True for sparse
-        columns of different units.
+        and its labelled rows have no negative entries, like counts of words, otherwise True. Pass
+        True for sparse columns of different units.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.

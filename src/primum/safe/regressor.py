@@ -71,8 +71,8 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         Seed of folds, samples and forests. With an integer the result is the same every time.
     standardize : bool or "auto", default="auto"
         True: candidates scale every feature to unit variance. False: features have comparable
-        scales already, as in SafeClassifier. "auto": False if X is sparse and has no negative
-        entries, otherwise True.
+        scales already, as in SafeClassifier. "auto": False if X is sparse and its labelled rows
+        have no negative entries, otherwise True.
     n_jobs : int, default=None
         Number of fits in parallel; -1 means all processors, None means 1 unless inside a
         ``joblib.parallel_config``. It does not affect the result.
