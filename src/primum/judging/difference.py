@@ -1,4 +1,4 @@
-"""What may be claimed from held-out rows of the difference of two losses.
+"""What held-out rows say about the difference of two losses.
 
 An estimate delta^ of the difference (method minus baseline: below 0 the method helps), with its
 standard error se and f degrees of freedom (``held_out`` computes them), has the posterior (Corani
@@ -8,7 +8,7 @@ standard error se and f degrees of freedom (``held_out`` computes them), has the
 
 A flat prior would claim too much, because unlabelled rows mostly change little. The prior has much
 of its mass near 0 and the tails of a Cauchy distribution, so that clear evidence is hardly shrunk.
-Its scale is three times the region of practical equivalence: one point of error, or, of numbers,
+Its scale is three times the region of practical equivalence: one point of error, or, for numbers,
 2% of the loss of the baseline.
 
 A difference in error is judged by the rows on which the two models disagree instead, for only there
@@ -17,8 +17,8 @@ can they differ in error:
     delta = -d r,    d = share of rows on which they disagree,
                      r = P(method right | disagree) - P(baseline right | disagree).
 
-The share d needs no labels: it is that of the unlabelled rows, for the fitted models of a
-SafeClassifier, and for the mean over the models of the folds in a comparison that has no others.
+The share d needs no labels: it is that of the unlabelled rows, by the fitted models of a
+SafeClassifier; for other methods of a comparison, the mean over the models of the folds.
 Which one is right where they disagree needs labels: of the held-out labelled rows on which the two
 disagree, the method is right in T, the baseline in F and neither in N (never with two classes),
 each labelled row counted once however often it is held out. With Jeffreys' priors,
