@@ -246,6 +246,27 @@ def test_groups_stay_together_where_penalties_are_chosen():
     assert found.methods[0].loss == pytest.approx(0.5, abs=0.2)
 
 
+class GroupsOfFeatures(LogisticRegression):
+    """Has groups of its own, as a group lasso does."""
+
+    def __init__(self, groups=(0, 0, 1)):
+        super().__init__()
+        self.groups = groups
+
+    def fit(self, X, y, sample_weight=None):
+        assert self.groups == (0, 0, 1)
+        return super().fit(X, y, sample_weight)
+
+
+def test_groups_of_features_are_not_those_of_rows():
+    X, y, groups = copies()
+    baseline = [("own", GroupsOfFeatures())]
+    result = primum.compare(
+        X, y, **(QUICK | {"baseline": baseline}), methods=["icls"], groups=groups
+    )
+    assert not result.failures
+
+
 @pytest.mark.parametrize(
     "prepare",
     [

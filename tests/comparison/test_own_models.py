@@ -83,7 +83,8 @@ def test_a_stack_of_the_user_is_judged_against_the_baseline_of_the_comparison(ow
     options = {**QUICK, "baseline": [("nothing", knows_nothing)]}
     result = primum.compare(X, y, methods=[("stack", stack)], **options)
     # Against its own baseline, which is as good, it would not have been better.
-    assert result.table.loc["stack", "loss"] < result.table.loc["baseline", "loss"] - 0.02
+    saved = result.table.loc["baseline", "loss"] - result.table.loc["stack", "loss"]
+    assert round(40 * saved) >= 2  # of forty rows
     assert not result.plan.nested
 
 

@@ -58,8 +58,8 @@ def test_evidence_is_shown_of_a_column_that_tells_what_no_other_does(telling):
     ((kind, text),) = alerts(leak=telling)
     assert kind == "leak"
     assert text.startswith(
-        "The column 'leak' may give the label away: by it alone, 40 of 40 labels are predicted "
-        "correctly, by all other columns together "
+        "The column 'leak' may give the label away: it alone predicts 40 of 40 labels correctly, "
+        "and all other columns together "
     )
 
 

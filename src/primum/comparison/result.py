@@ -111,8 +111,7 @@ class Comparison:
         matrix, the number of unlabelled rows that it assigns to every class, and ``alerts`` if it
         hardly beats guessing or does not find a class. For numbers: R2, sizes of errors, held-out
         rows with the largest ones, and how many predictions for unlabelled rows are outside the
-        range of the known numbers. None if a folder of an earlier version, which lacks the
-        predictions, is continued.
+        range of the known numbers. None if its predictions are not known.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (see Notes of ``compare``), the

@@ -165,12 +165,12 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
             *(labeled, unlabeled, weight, seed),
             weighted=given.weight is not None,
             columns=getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None,
-            scaling=standardisation if self._standardizes(labeled) else as_given,
+            scaling=standardisation if self._standardizes(table) else as_given,
             sampled=sampled,
         )
         return with_reduced(rows)
 
-    def _standardizes(self, labeled: Any) -> bool:
+    def _standardizes(self, table: Any) -> bool:
         """Return whether candidates scale features to unit variance.
 
         With unit variance, a word that occurs twice weighs as much as one that tells topics apart.
@@ -178,7 +178,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         """
         if self.standardize != UNLESS_COUNTS:
             return bool(self.standardize)
-        return isinstance(labeled, np.ndarray) or bool(labeled.min() < 0)
+        return isinstance(table, np.ndarray) or bool(table.min() < 0)
 
     def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
         """Return the candidates; those of the user receive the metadata that they request."""

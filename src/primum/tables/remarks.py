@@ -231,9 +231,8 @@ def _telling_labels(
     by_others, n_tried = int(np.sum(guess == truth)), len(truth)
     if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
         yield (
-            f"The column {name!r} may give the label away: by it alone, {right[name]} of "
-            f"{n_rows} labels are predicted correctly, by all other columns together "
-            f"{by_others} of {n_tried}."
+            f"The column {name!r} may give the label away: it alone predicts {right[name]} of "
+            f"{n_rows} labels correctly, and all other columns together {by_others} of {n_tried}."
         )
 
 

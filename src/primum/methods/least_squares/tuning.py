@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import Floats, Index
+from primum._typing import AnyArray, Floats, Index
 from primum.equations import Span
 from primum.labellings import Shares
 from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
@@ -481,22 +481,31 @@ class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
         return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
 
 
+class TakesGroups:
+    """A base for estimators whose parameter ``groups`` has the group of every row that they fit.
+
+    A parameter of that name does not tell: a group lasso has groups of features.
+    """
+
+    groups: AnyArray | None
+
+
 def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> None:
-    """Let a classifier that chooses its penalty in a number of folds keep groups together.
+    """Let an estimator that chooses its penalty from the labelled rows keep groups together.
 
     Parameters
     ----------
     estimator : classifier or pipeline
-        About to be fitted, and changed. Other classifiers than those whose ``cv`` is known to
-        split rows are left alone.
+        About to be fitted, and changed: its ``groups``, or a number of folds as its ``cv``. Others
+        than those that are known to split rows by one of these are left alone.
     labeled : array of int
         Positions of the labelled rows among those that it is fitted to.
     codes, groups : array
         Classes, of which numbers have one, and groups of the labelled rows.
     """
     for part in _tuned_parts(last_step(estimator)):
-        if _takes_groups(part):
-            part.set_params(groups=groups)
+        if isinstance(part, TakesGroups):
+            part.groups = groups
         elif part.cv is None or isinstance(part.cv, Integral):
             most = USUAL_FOLDS if part.cv is None else int(part.cv)
             folds = tuning_folds(most, codes, groups)
@@ -513,10 +522,5 @@ def _tuned_parts(classifier: Any) -> Iterator[Any]:
     if isinstance(classifier, VotingClassifier | VotingRegressor):
         for _, part in classifier.estimators:
             yield from _tuned_parts(part)
-    elif isinstance(classifier, Tuned | LogisticRegressionCV) or _takes_groups(classifier):
+    elif isinstance(classifier, Tuned | LogisticRegressionCV | TakesGroups):
         yield classifier
-
-
-def _takes_groups(classifier: Any) -> bool:
-    """Return whether a classifier is told the groups of its labelled rows by a parameter."""
-    return hasattr(classifier, "get_params") and "groups" in classifier.get_params(deep=False)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primum._typing import Floats
+from primum.methods.least_squares.tuning import TakesGroups
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import Affine, CandidateModel, Labels, LinearModel, Numbers
 from primum.safe.candidates.linear import logistic, ridge
@@ -22,7 +23,7 @@ def unscaled(X: Any) -> Affine:
     return Affine(np.ones(X.shape[1]), np.zeros(X.shape[1]))
 
 
-class OfGroups:
+class OfGroups(TakesGroups):
     """Rows of one group are left out together where a penalty is chosen.
 
     Parameters
