@@ -60,6 +60,7 @@ def in_a_new_process(code, **environment):
 
 FORKED = """
 import multiprocessing, threading
+import scipy.linalg
 from primum._threads import one_blas_thread
 from threadpoolctl import threadpool_info, threadpool_limits
 

@@ -32,7 +32,10 @@ _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Finding the BLAS libraries takes longer than a small fit, so do it once.
+    # Finding the BLAS libraries takes longer than a small fit, so do it once, when all are loaded:
+    # NumPy and SciPy have one each.
+    import scipy.linalg  # noqa: F401
+
     return ThreadpoolController()
 
 

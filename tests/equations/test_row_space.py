@@ -162,3 +162,17 @@ def test_single_precision_is_copied(rng):
     X = wide_rows(rng, "dense").astype(np.float32)
     span = span_of([ArrayRows(X[:6]), ArrayRows(X[6:])], 0.1)
     assert_allclose(span.rows @ span.rows.T, X.astype(float) @ X.T.astype(float), atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e9])
+def test_short_rows_are_not_lost_beside_one_that_is_far_longer(rng, length):
+    X = rng.normal(size=(12, 40))
+    X[0] *= length
+    R = span_of([ArrayRows(X)], 1e9 * max(length, 1.0) ** 2).rows
+    sizes = np.linalg.norm(X, axis=1)
+    cosines = X @ X.T / sizes / sizes[:, None]
+    assert_allclose(R @ R.T / sizes / sizes[:, None], cosines, atol=1e-12)
+
+
+def test_rows_of_zeros_have_no_span():
+    assert span_of([ArrayRows(np.zeros((5, 9)))], 1.0) is None

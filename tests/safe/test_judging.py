@@ -142,7 +142,8 @@ def judged():
 
 def test_the_text_is_short_and_names_what_is_compared(judged):
     text = judged.verdict_.text
-    assert text.count(". ") <= 2
+    assert text.count(". ") <= 3
+    assert "held-out rows, of which" in text
     assert "the baseline (ridge and logistic)" in text
     assert "stack" not in text
     assert judged.verdict_.answer == judged.verdict_.baseline.answer

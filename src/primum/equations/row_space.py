@@ -38,7 +38,7 @@ from primum.rows import Block, Rows, joined_weights, refuse_non_finite, stack, t
 # The least ridge, as a fraction of the sum of the squares of all values: it is far above the
 # rounding of an inner product.
 LEAST_RIDGE = 1e-9
-# Pivots below this fraction of the longest row's square are rounding.
+# Pivots below this fraction of the square of a row are rounding.
 LEAST_PIVOT = 1e-14
 
 
@@ -223,18 +223,22 @@ class Span:
 
 
 def span_of(parts: Sequence[Rows], alpha: float) -> Span | None:
-    """Return the span of rows in memory; None if a ridge alpha is too small for inner products."""
+    """Return the span of rows in memory; None if a ridge alpha is too small, or all are 0."""
     if alpha == 0:
         return None
     X = stack([rows.take(np.arange(rows.n_rows)) for rows in parts]).X
     K = to_numpy(X @ X.T)
     squares = K.diagonal()
-    if not len(K) * alpha > LEAST_RIDGE * squares.sum():
+    if not squares.any() or not len(K) * alpha > LEAST_RIDGE * squares.sum():
         return None
-    factor, order, rank, _ = lapack.dpstrf(K, tol=LEAST_PIVOT * squares.max(), lower=1)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    # Rows of unit length, so that short ones are not lost beside one that is far longer.
+    K = K / lengths / lengths[:, None]
+    factor, order, rank, _ = lapack.dpstrf(K, tol=LEAST_PIVOT, lower=1)
     order = order - 1
     R = np.empty((len(K), rank))
     R[order] = np.tril(factor)[:, :rank]
+    R *= lengths[:, None]
     return Span(R, X[order[:rank]], np.asfortranarray(R[order[:rank]]))
 
 

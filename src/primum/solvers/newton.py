@@ -92,8 +92,9 @@ from primum.solvers.gradient import descend, is_large
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
 # If these do not suffice, sigma grows by the square root of its last factor, but by no less than
-# this, and after a point that took few steps by the square again.
-LEAST_GROWTH, FEW_STEPS = 1.1, 10
+# this, and after a point that took few steps by the square again. At so many points the least may
+# not suffice either.
+LEAST_GROWTH, FEW_STEPS, MOST_IN_VAIN = 1.1, 10, 3
 GUESSES_PER_SIGMA = 10
 # A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
 # before, it is almost never right.
@@ -288,7 +289,8 @@ def follow_path(
     ):
         budget = min(STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
-        if steps == STEPS_PER_SIGMA and stride.can_be_shorter:
+        # The damping of a prior takes more steps, but not because of kinks.
+        if steps == STEPS_PER_SIGMA and stride.can_be_shorter and problem.prior is None:
             sigma, point = stride.back(problem, sigma)
             iterations += steps + 1
             continue
@@ -317,20 +319,25 @@ class Stride:
     Between two kinks the path is a straight line, and a prediction is exact. Where kinks crowd, as
     they do if the weights of rows differ by many orders of magnitude, Newton's steps from a point
     beyond many of them are cut short at every kink.
+
+    If they do not arrive from next to the latest point either, kinks may not be the reason, but
+    rounding: the usual stride follows, and after ``MOST_IN_VAIN`` such points always.
     """
 
     def __init__(self, start: OnPath) -> None:
         self.start, self.growth = start, GROWTH
         self.latest: OnPath | None = None
         self.previous: OnPath | None = None
-        self.can_be_shorter = True
+        self.can_be_shorter, self.in_vain = True, 0
 
     def ahead(self, problem: LabelProblem, arrived: OnPath, steps: int) -> tuple[float, DualPoint]:
         """Return the next (sigma, start) after a point that took some steps."""
-        if steps <= FEW_STEPS:
+        if steps == STEPS_PER_SIGMA and self.latest is not None:
+            self.growth, self.in_vain = GROWTH, self.in_vain + 1
+        elif steps <= FEW_STEPS:
             self.growth = min(self.growth**2, GROWTH)
         self.latest, self.previous = arrived, self.latest
-        self.can_be_shorter = True
+        self.can_be_shorter = self.growth > LEAST_GROWTH and self.in_vain < MOST_IN_VAIN
         return self._next(problem)
 
     def back(self, problem: LabelProblem, sigma: float) -> tuple[float, DualPoint]:
