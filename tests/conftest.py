@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # No test may fail because the machine is busy.
 settings.register_profile(
@@ -15,6 +16,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("primum")
+# Hypothesis also draws constants of all modules in the project that happen to be imported, so that
+# examples would depend on the other tests of a process, in spite of `derandomize`.
+NO_CONSTANTS = getattr(providers, "_local_constants", None)
+providers._get_local_constants = lambda: NO_CONSTANTS
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
