@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from primum.comparison.plan import rng_for
 from primum.experiments.datasets import load
 from primum.judging.drift import covariate_weights, label_weights
-from primum.judging.shares import COVARIATE, LABEL, RANDOM, FoldScores, estimate_shares
+from primum.judging.shares import COVARIATE, LABEL, RANDOM, CrossFittedScores, estimate_shares
 
 SIZES = (30, 100, 400)
 N_UNLABELED, N_FEATURES, N_FOLDS = 1000, 5, 5
@@ -65,7 +65,7 @@ def cross_fitted(X, y, others, rng, n_classes, weight=None):
     if counts.min() < LEAST_OF_CLASS:
         scores = np.tile(counts / len(y), (len(y) + len(others), 1))
         fold_of = np.zeros(len(y), dtype=int)
-        return FoldScores(y, scores[: len(y)], fold_of, scores[None, len(y) :], len(others))
+        return CrossFittedScores(y, scores[: len(y)], fold_of, scores[None, len(y) :], len(others))
     n_folds = min(N_FOLDS, counts.min())
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     scores, fold_of, unlabeled = np.zeros((len(y), n_classes)), np.zeros(len(y), dtype=int), []
@@ -73,7 +73,7 @@ def cross_fitted(X, y, others, rng, n_classes, weight=None):
         model = fit(X[train], y[train], None if weight is None else weight[train])
         scores[test], fold_of[test] = model.predict_proba(X[test]), number
         unlabeled.append(model.predict_proba(others))
-    return FoldScores(y, scores, fold_of, np.array(unlabeled), len(others), weight)
+    return CrossFittedScores(y, scores, fold_of, np.array(unlabeled), len(others), weight)
 
 
 def judged(shares, hidden):

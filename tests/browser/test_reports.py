@@ -14,7 +14,7 @@ from generate import two_classes
 from primum.experiments import CrossValidation, Experiment, LearningCurve, Method, run_experiment
 from primum.experiments.pages.experiment import write_report
 from primum.experiments.pages.reproduction import write_illustrations
-from primum.pages.charts import Interval, interval_chart
+from primum.pages.charts import IntervalLine, interval_chart
 from primum.pages.page import asset, html_page
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -290,7 +290,9 @@ def test_pages_follow_the_scheme_of_the_system_but_not_on_paper(reports, visit):
     ],
 )
 def test_notebooks_follow_their_theme_and_not_the_system(visit, tmp_path, theme, scheme, dark):
-    chart = interval_chart([Interval("a", "help", "better", -3, -2, -1)], 1, "Change", "In words")
+    chart = interval_chart(
+        [IntervalLine("a", "help", "better", -3, -2, -1)], 1, "Change", "In words"
+    )
     path = tmp_path / "notebook.html"
     path.write_text(
         f"<html><style>{asset('chart.css')}</style><body {theme}><div class='primum'>{chart}</div>",

@@ -9,8 +9,8 @@ from primum.judging.shares import (
     LABEL,
     RANDOM,
     ClassShare,
+    CrossFittedScores,
     EstimatedShares,
-    FoldScores,
     estimate_shares,
     maximum_likelihood_shares,
     without_known,
@@ -34,7 +34,7 @@ def problem(rng, labeled, unlabeled, n_labeled=60, strength=1.5):
     scores = scores_of(codes, rng, n_classes, strength)
     of_hidden = scores_of(hidden, rng, n_classes, strength)
     folds = np.arange(n_labeled) % 2
-    scored = FoldScores(codes, scores, folds, np.stack([of_hidden] * 2), N_UNLABELED)
+    scored = CrossFittedScores(codes, scores, folds, np.stack([of_hidden] * 2), N_UNLABELED)
     return scored, np.bincount(hidden, minlength=n_classes) / N_UNLABELED
 
 
@@ -75,7 +75,7 @@ def test_scores_of_one_class_that_only_vary_widen_its_interval():
         first = np.array([0.9, 0.1, 0.5])[codes]
         scores = np.column_stack([first * (1 - noise), (1 - first) * (1 - noise), noise])
         known, hidden = (codes[:100], scores[:100]), np.stack([scores[100:]] * 2)
-        scored = FoldScores(*known, np.arange(100) % 2, hidden, 400)
+        scored = CrossFittedScores(*known, np.arange(100) % 2, hidden, 400)
         third = estimate_shares(scored, np.arange(3)).classes[2]
         hits += third.low <= np.mean(codes[100:] == 2) <= third.high
     assert hits / n_draws >= 0.9
@@ -84,7 +84,7 @@ def test_scores_of_one_class_that_only_vary_widen_its_interval():
 def test_scores_that_say_nothing_leave_the_interval_of_wilson():
     codes = np.repeat([0, 1], [30, 10])
     constant = np.full((40, 2), 0.5)
-    scored = FoldScores(codes, constant, np.zeros(40, dtype=int), constant[None], 10**9)
+    scored = CrossFittedScores(codes, constant, np.zeros(40, dtype=int), constant[None], 10**9)
     share = estimate_shares(scored, np.array(["a", "b"])).classes[1]
     assert share.estimate == pytest.approx(0.25)
     z = stats.t.ppf(0.975, 39)
@@ -99,7 +99,7 @@ def test_scores_that_say_nothing_leave_the_interval_of_wilson():
 def test_scores_that_are_right_give_the_shares_of_the_unlabelled_rows():
     rng = np.random.default_rng(1)
     codes, hidden = np.arange(100) % 2, (rng.random(1000) < 0.2).astype(int)
-    scored = FoldScores(
+    scored = CrossFittedScores(
         codes, np.eye(2)[codes], np.zeros(100, dtype=int), np.eye(2)[hidden][None], 1000
     )
     for shift in (RANDOM, LABEL, COVARIATE):
@@ -112,11 +112,11 @@ def test_scores_that_are_right_give_the_shares_of_the_unlabelled_rows():
 def test_copies_of_all_rows_in_groups_change_nothing(shift):
     scored, _ = problem(np.random.default_rng(2), (0.5, 0.3, 0.2), (0.5, 0.3, 0.2))
     rows = np.tile(np.arange(60), 3)
-    grouped = FoldScores(
+    grouped = CrossFittedScores(
         *(scored.codes[rows], scored.scores[rows], scored.fold_of[rows], scored.unlabeled),
         *(N_UNLABELED, None, rows, N_UNLABELED),
     )
-    weighted = FoldScores(
+    weighted = CrossFittedScores(
         *(scored.codes, scored.scores, scored.fold_of, scored.unlabeled, N_UNLABELED),
         weight=np.full(60, 7.0),
     )
@@ -140,7 +140,7 @@ def test_em_finds_the_shares_of_calibrated_scores_and_maximises_the_likelihood()
 
 def test_a_sample_of_the_unlabelled_rows_widens_the_interval():
     scored, _ = problem(np.random.default_rng(4), (0.5, 0.5), (0.5, 0.5))
-    some = FoldScores(
+    some = CrossFittedScores(
         scored.codes, scored.scores, scored.fold_of, scored.unlabeled[:, :40], N_UNLABELED
     )
     for shift in (RANDOM, LABEL):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primum.pages.charts import (
-    Interval,
-    Series,
+    Curve,
+    IntervalLine,
     _Scale,
     bounds_chart,
     interval_chart,
@@ -23,8 +23,8 @@ def lengths(pattern, chart):
 
 def test_intervals_lie_where_their_numbers_are():
     items = [
-        Interval("good", "help", "better", -8.0, -5.0, -2.0),
-        Interval("<i>", "cannot_tell", "cannot tell", -4.0, 0.0, 4.0),
+        IntervalLine("good", "help", "better", -8.0, -5.0, -2.0),
+        IntervalLine("<i>", "cannot_tell", "cannot tell", -4.0, 0.0, 4.0),
     ]
     chart = interval_chart(items, 1.0, "Change (points)", "In words")
     bars = lengths(r"class='bar' style='left:([\d.]+)%;width:([\d.]+)%", chart)
@@ -42,7 +42,7 @@ def test_intervals_lie_where_their_numbers_are():
 
 
 def test_curves_pass_through_their_points():
-    series = [Series("a", [(0, 2.0, 0.5), (4, 1.0, 0.5)]), Series("b", [(0, 3.0, 0.0)])]
+    series = [Curve("a", [(0, 2.0, 0.5), (4, 1.0, 0.5)]), Curve("b", [(0, 3.0, 0.0)])]
     chart = line_chart(series, "rows", "error", "In words")
     (start, end), (single,) = (
         [tuple(map(float, point.split(","))) for point in line.split()]
@@ -73,9 +73,9 @@ def test_bounds_and_margin_lie_where_their_numbers_are():
 
 
 def test_equal_values_are_drawn_too():
-    flat = [Series("a", [(5, 0.0, 0.0)])]
+    flat = [Curve("a", [(5, 0.0, 0.0)])]
     assert "NaN" not in line_chart(flat, "rows", "error", "In words")
-    same = [Interval("a", "no_difference", "none", 0.0, 0.0, 0.0)]
+    same = [IntervalLine("a", "no_difference", "none", 0.0, 0.0, 0.0)]
     assert "width:0.00%" in interval_chart(same, 0.01, "Change", "In words")
 
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from primum.pages.charts import N_COLOURS
 from primum.pages.page import (
-    Answer,
+    AnswerBlock,
     Cell,
-    Part,
+    ReplaceablePart,
     Table,
     Text,
     asset,
@@ -102,7 +102,7 @@ def test_markdown_cells_end_where_they_should():
 
 def test_the_answer_is_a_block_of_short_lines_after_its_alerts():
     reasons = [("Why", "It errs less."), ("Next", ""), ("Then", EVIL)]
-    answer = Answer("Use it.", "help", reasons, alerts=[EVIL, "Rows repeat."])
+    answer = AnswerBlock("Use it.", "help", reasons, alerts=[EVIL, "Rows repeat."])
     page = answer.to_html()
     assert re.findall(r"<dt>(.*?)</dt>", page) == ["Why", "Then"]  # nothing is said without words
     assert page.rindex("class='alert'") < page.index("class='verdict help'") < page.index("Use it.")
@@ -112,7 +112,7 @@ def test_the_answer_is_a_block_of_short_lines_after_its_alerts():
     assert (second, line) == ("**Warning:** Rows repeat.", "**Use it.**")
     assert lines.splitlines()[0] == "* Why: It errs less."
     assert "<script>" not in first
-    assert "<dl>" not in Answer("Use it.", "other", []).to_html()
+    assert "<dl>" not in AnswerBlock("Use it.", "other", []).to_html()
 
 
 def relative_luminance(colour):
@@ -163,11 +163,14 @@ def test_without_two_schemes_a_browser_gets_the_light_one():
 
 def test_a_part_of_a_report_is_replaced_and_nothing_else():
     blocks = [Text("before"), Table.of("A table.", ("a", "b"), [("x", 1)])]
-    old, new = Part("news", blocks), Part("news", [Text("after & <b>")])
+    old, new = ReplaceablePart("news", blocks), ReplaceablePart("news", [Text("after & <b>")])
     rest = ("Rest", [Text("rest")])
-    for write, form in ((page_of, Part.to_html), (markdown_of, Part.to_markdown)):
+    for write, form in (
+        (page_of, ReplaceablePart.to_html),
+        (markdown_of, ReplaceablePart.to_markdown),
+    ):
         report = write("Title", [("Lead", [old]), rest])
         found = with_part(report, form(new))
         assert found == write("Title", [("Lead", [new]), rest])
         assert with_part(found, form(old)) == report
-        assert with_part(report, form(Part("other", []))) is None
+        assert with_part(report, form(ReplaceablePart("other", []))) is None

@@ -38,7 +38,7 @@ from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measur
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.pages.charts import scatter_chart
-from primum.pages.page import Block, Cell, Chart, Folded, Table, Text
+from primum.pages.page import Cell, Chart, Folded, PageBlock, Table, Text
 from primum.reading.data import effective_size
 from primum.reading.labels import KnownLabels
 
@@ -312,7 +312,7 @@ class ModelCard(LossCard):
         return [*_guessing_alert(self), *_neglected_alert(self)]
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[PageBlock]:
         """What the model does with every class, as part of a report."""
         return [_classes_table(self), _confusion_table(self)]
 
@@ -669,7 +669,7 @@ class NumberCard(LossCard):
         return [Alert("guessing", text), *found]
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[PageBlock]:
         """The errors, predicted numbers against true ones, and the largest errors."""
         return [Text(self.errors_in_words), _picture(self)]
 
@@ -852,7 +852,7 @@ class Changes:
         return asdict(self) | {"counts": [list(count) for count in self.counts]}
 
     @property
-    def blocks(self) -> tuple[list[Block], list[Block]]:
+    def blocks(self) -> tuple[list[PageBlock], list[PageBlock]]:
         """The rows that change, as parts of a report: by pair of classes, and one by one."""
         method = with_article(self.method)
         text = (
@@ -899,7 +899,7 @@ class NumberChanges:
         return asdict(self)
 
     @property
-    def blocks(self) -> tuple[list[Block], list[Block]]:
+    def blocks(self) -> tuple[list[PageBlock], list[PageBlock]]:
         """How far the predictions change, and the rows that change most, as parts of a report."""
         method = with_article(self.method)
         text = (

@@ -27,8 +27,8 @@ from primum.comparison.target import FEW_LABELS
 from primum.judging.intervals import design_effect, rate_interval, row_means, tails_of
 from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
 from primum.judging.words import capitalised, interval_level, judges_itself, percent_of_level
-from primum.pages.charts import Band, threshold_chart
-from primum.pages.page import Block, Cell, Chart, Table, Text
+from primum.pages.charts import BandedCurve, threshold_chart
+from primum.pages.page import Cell, Chart, PageBlock, Table, Text
 from primum.reading.classifiers import Entry, last_step
 from primum.safe import TunedDecisionClassifierCV
 
@@ -285,12 +285,12 @@ def _rate(hits: Mask, groups: AnyArray | None, level: float) -> tuple[float, flo
     return share, *rate_interval(share, n_rows, tails_of(level))
 
 
-def decision_part(result: "Comparison", decision: Decision | None) -> list[Block]:
+def decision_part(result: "Comparison", decision: Decision | None) -> list[PageBlock]:
     """Return the section of the report on costs and the threshold."""
     text, objective = decision_in_words(result, decision), result.loss.objective
     if not text or objective is None:
         return []
-    blocks: list[Block] = [Text(text)]
+    blocks: list[PageBlock] = [Text(text)]
     if objective.cost is not None:
         blocks.append(_cost_table(result, objective))
     if decision is not None:
@@ -349,8 +349,10 @@ def _cost_table(result: "Comparison", objective: Objective) -> Table:
 def _chart(decision: Decision) -> Chart:
     level = percent_of_level(decision.level)
     series = [
-        Band("Recall", [(p.threshold, *p.recall) for p in decision.points]),
-        Band("Precision", [(p.threshold, *p.precision) for p in decision.points if p.precision]),
+        BandedCurve("Recall", [(p.threshold, *p.recall) for p in decision.points]),
+        BandedCurve(
+            "Precision", [(p.threshold, *p.precision) for p in decision.points if p.precision]
+        ),
     ]
     interval = (
         "" if decision.interval is None else " The shaded strip is the interval of the threshold."

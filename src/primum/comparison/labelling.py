@@ -39,7 +39,7 @@ from primum.judging.settlement import Settlement
 from primum.judging.words import Alert
 from primum.models import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
-from primum.pages.page import Part, with_part
+from primum.pages.page import ReplaceablePart, with_part
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile, TableFormat
 from primum.tables.labels import CHOSEN
@@ -103,7 +103,7 @@ class Course:
         said = self.labelling.in_place(settling.in_headline())
         return words.headline_after_labels(self.headline, said, self.failure)
 
-    def parts(self, settling: SettledComparison) -> list[Part]:
+    def parts(self, settling: SettledComparison) -> list[ReplaceablePart]:
         """Return the parts of the report that labels change."""
         head = self.headline_of(settling)
         return [answer_part(head), settlement_part(settling, self.recommended)]
@@ -127,14 +127,14 @@ class Course:
         )
 
 
-def updated(report: str, parts: Sequence[Part], kind: str) -> str | None:
+def updated(report: str, parts: Sequence[ReplaceablePart], kind: str) -> str | None:
     """Return a report with other versions of some of its parts.
 
     Parameters
     ----------
     report : str
         The text of the report.
-    parts : sequence of Part
+    parts : sequence of ReplaceablePart
         The parts.
     kind : {"html", "md"}
         Its format.

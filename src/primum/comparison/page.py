@@ -46,17 +46,17 @@ from primum.judging.words import (
     percent,
     percent_of_level,
 )
-from primum.pages.charts import Interval, Series, interval_chart, line_chart
+from primum.pages.charts import Curve, IntervalLine, interval_chart, line_chart
 from primum.pages.page import (
-    Answer,
-    Block,
+    AnswerBlock,
     Bullets,
     Cell,
     Chart,
     Code,
     Facts,
     Folded,
-    Part,
+    PageBlock,
+    ReplaceablePart,
     Section,
     Table,
     Text,
@@ -88,7 +88,7 @@ def changes_chart(result: "Comparison") -> Chart:
     for name, verdict in verdicts:
         low, high = verdict.interval
         values = (value * measure.scale for value in (low, verdict.change, high))
-        items.append(Interval(name, verdict.answer, ANSWERS[verdict.answer], *values))
+        items.append(IntervalLine(name, verdict.answer, ANSWERS[verdict.answer], *values))
     level = percent_of_level(verdicts[0][1].interval_level)
     described = "; ".join(
         f"{name}: {measure.show_range(*verdict.interval)}, {ANSWERS[verdict.answer]}"
@@ -156,12 +156,12 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
     return Chart(drawing, caption, Table.of(f"{what} ± standard error.", (label, *names), rows))
 
 
-def _series(result: "Comparison", axis: str) -> list[Series]:
+def _series(result: "Comparison", axis: str) -> list[Curve]:
     """Return the curves over an axis, in the unit of the loss."""
     scale, points = result.loss.measure.scale, [p for p in result.curves if p.axis == axis]
     # The mean of a single split has no standard error, and no band is drawn.
     return [
-        Series(
+        Curve(
             name,
             [
                 (p.n, p.loss * scale, float(np.nan_to_num(p.standard_error)) * scale)
@@ -324,7 +324,7 @@ def _probability(value: float) -> Cell:
     return Cell(percent(value), value=value)
 
 
-def _lead(result: "Comparison") -> list[Block]:
+def _lead(result: "Comparison") -> list[PageBlock]:
     """Return the answer, a few numbers and the picture."""
     table, measure = result.plan.table, result.loss.measure
     shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
@@ -347,7 +347,7 @@ def _lead(result: "Comparison") -> list[Block]:
     ]
 
 
-def answer_part(head: Headline) -> Part:
+def answer_part(head: Headline) -> ReplaceablePart:
     """Return the answer as part of a report, which labels may change.
 
     Parameters
@@ -357,16 +357,16 @@ def answer_part(head: Headline) -> Part:
 
     Returns
     -------
-    Part
+    ReplaceablePart
         The part.
     """
     why = "Earlier" if head.labelled else "Why"
     reasons = [("On your rows", head.certain), (why, head.reason), ("Next", head.next_step)]
     alerts = [alert.text for alert in head.alerts]
-    return Part("answer", [Answer(head.answer, head.kind, reasons, alerts)])
+    return ReplaceablePart("answer", [AnswerBlock(head.answer, head.kind, reasons, alerts)])
 
 
-def _model(result: "Comparison") -> list[Block]:
+def _model(result: "Comparison") -> list[PageBlock]:
     """Return what is known of the recommended model: its loss, and what it does."""
     card = result.model_card
     if card is None:
@@ -382,7 +382,7 @@ def _model(result: "Comparison") -> list[Block]:
     return [Text(text), *card.blocks]
 
 
-def _data(result: "Comparison") -> list[Block]:
+def _data(result: "Comparison") -> list[PageBlock]:
     """Return how many rows there are, what was recognised, the labels, groups and drift."""
     table = result.plan.table
     text = (
@@ -400,7 +400,7 @@ def _data(result: "Comparison") -> list[Block]:
     return [Text(text), labels, Text(_drift_sentence(result.drift))]
 
 
-def _shares(result: "Comparison") -> list[Block]:
+def _shares(result: "Comparison") -> list[PageBlock]:
     """Return the class shares of the unlabelled rows, with what they assume."""
     shares = result.shares
     if shares is None:
@@ -451,7 +451,7 @@ def _drift_sentence(drift: Drift | None) -> str:
     )
 
 
-def _methods(result: "Comparison") -> list[Block]:
+def _methods(result: "Comparison") -> list[PageBlock]:
     """Return the table of all methods, and what their answers mean."""
     measure, compared = result.loss.measure, result.compared
     name = capitalised(measure.name)
@@ -505,7 +505,7 @@ def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
     return change, Cell(f"{low} to {high}", value=verdict.interval[0])
 
 
-def _harm(result: "Comparison") -> list[Block]:
+def _harm(result: "Comparison") -> list[PageBlock]:
     """Return harm against the baseline and against the same method without unlabelled rows."""
     stacks, rows, texts = {entry.name for entry in result.plan.cross_fitted}, [], []
     for method in result.compared:
@@ -539,10 +539,10 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
     ]
 
 
-def _changed(result: "Comparison") -> list[Block]:
+def _changed(result: "Comparison") -> list[PageBlock]:
     """Return where, and how far, methods change the predictions of the baseline."""
-    blocks: list[Block] = []
-    one_by_one: list[Block] = []
+    blocks: list[PageBlock] = []
+    one_by_one: list[PageBlock] = []
     target = result.plan.table.target
     try:
         if result.changed is not None:
@@ -561,7 +561,7 @@ def _changed(result: "Comparison") -> list[Block]:
     return [*blocks, *one_by_one]
 
 
-def _coefficients(result: "Comparison") -> list[Block]:
+def _coefficients(result: "Comparison") -> list[PageBlock]:
     """Return the largest coefficients of a linear baseline with their direction."""
     every = result.coefficients
     if not every:
@@ -580,7 +580,7 @@ def _coefficients(result: "Comparison") -> list[Block]:
     return [Table.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
 
-def _columns(result: "Comparison") -> list[Block]:
+def _columns(result: "Comparison") -> list[PageBlock]:
     """Return what was done to every column of the table."""
     rows = [
         (c.block or str(c.name), c.kind, "used" if c.used else "not used", c.action, c.note or "")
@@ -602,7 +602,7 @@ def _named_once(columns: "Sequence[Column]") -> "list[Column]":
     return list(first.values())
 
 
-def _left_out(result: "Comparison") -> list[Block]:
+def _left_out(result: "Comparison") -> list[PageBlock]:
     """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
     fits = result.records.done.values()
     notes = [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
@@ -617,7 +617,7 @@ def _left_out(result: "Comparison") -> list[Block]:
     return [Bullets([*sentences[:MAX_ROWS], *([f"{more} more are not shown."] * (more > 0))])]
 
 
-def _run(result: "Comparison") -> list[Block]:
+def _run(result: "Comparison") -> list[PageBlock]:
     """Return the design, the seed, the estimators and the versions."""
     plan, learner = result.plan, result.plan.table.target.learner
     # A time budget may have left out repeats and methods.

@@ -44,7 +44,7 @@ from primum.judging.words import (
     quoted,
 )
 from primum.pages.charts import bounds_chart
-from primum.pages.page import Block, Cell, Chart, Part, Table, Text
+from primum.pages.page import Cell, Chart, PageBlock, ReplaceablePart, Table, Text
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import YES
 
@@ -519,7 +519,7 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)
 
 
-def settlement_part(settling: SettledComparison, recommended: str) -> Part:
+def settlement_part(settling: SettledComparison, recommended: str) -> ReplaceablePart:
     """Return what labels have settled, or can settle, as part of a report.
 
     Parameters
@@ -531,7 +531,7 @@ def settlement_part(settling: SettledComparison, recommended: str) -> Part:
 
     Returns
     -------
-    Part
+    ReplaceablePart
         Text, the questions as a table, and a chart of the bounds of every question with labels.
     """
     scope = (
@@ -544,8 +544,8 @@ def settlement_part(settling: SettledComparison, recommended: str) -> Part:
             "cross-validation recommends."
         )
     drawn = [found for found in settling.pairs if found.bounds.n_read]
-    blocks: list[Block] = [Text(settling.text), _questions(settling.pairs), Text(scope)]
-    return Part(PART, [*blocks, *map(settlement_chart, drawn)])
+    blocks: list[PageBlock] = [Text(settling.text), _questions(settling.pairs), Text(scope)]
+    return ReplaceablePart(PART, [*blocks, *map(settlement_chart, drawn)])
 
 
 def _questions(pairs: Sequence[SettledPair]) -> Table:

@@ -21,8 +21,8 @@ from primum.judging.shares import (
     COVARIATE,
     LABEL,
     RANDOM,
+    CrossFittedScores,
     EstimatedShares,
-    FoldScores,
     estimate_shares,
     without_known,
 )
@@ -155,7 +155,7 @@ def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
     return estimate_shares(scored, classes, shift)
 
 
-def fold_scores(plan: ComparisonPlan) -> FoldScores:
+def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
     """Return the scores of the baseline, for rows that its models were not trained on.
 
     Parameters
@@ -165,7 +165,7 @@ def fold_scores(plan: ComparisonPlan) -> FoldScores:
 
     Returns
     -------
-    FoldScores
+    CrossFittedScores
         Of the rows that the folds of the first repeat hold out, and of those whose labels were not
         drawn at random.
     """
@@ -177,7 +177,7 @@ def fold_scores(plan: ComparisonPlan) -> FoldScores:
     with one_blas_thread():
         scored = [_scores_of(plan, number, others) for number in range(len(folds))]
     rows = labels.labeled[np.concatenate([fold.test for fold in folds])]
-    return FoldScores(
+    return CrossFittedScores(
         table.target.y[rows],
         np.concatenate([held_out for held_out, _ in scored]),
         np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds]),

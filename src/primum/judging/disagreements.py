@@ -155,7 +155,7 @@ def find_disagreements(
             X = _sliceable(X)
             return list_disagreements(_codes_in_memory(predict, X), X, pairs, seed=seed, most=most)
         names = getattr(models[0], "feature_names_in_", None)
-        kernel = _Kernel(predict, _as_array(pairs), seed, most, names)
+        kernel = _BlockSearch(predict, _as_array(pairs), seed, most, names)
         part = _checked(outside).map_reduce(kernel.of_block, kernel.join)
     order = part.order
     return part.listed(order, kernel.pairs, as_table(part.X[order], names))
@@ -203,7 +203,7 @@ def random_words(seed: int, start: int, n: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ListedPart:
     """What some of the rows contribute: counts, and the rows with the smallest random numbers."""
 
     n_rows: int
@@ -219,12 +219,12 @@ class _Part:
         """The places of the rows, those with the smallest numbers first."""
         return np.lexsort([self.positions, self.keys])
 
-    def limited(self, most: int) -> "_Part":
+    def limited(self, most: int) -> "_ListedPart":
         """Return the same with at most so many rows, those with the smallest numbers."""
         if len(self.keys) <= most:
             return self
         kept = self.order[:most]
-        return _Part(
+        return _ListedPart(
             *(self.n_rows, self.n_union, self.n_different),
             *(self.keys[kept], self.positions[kept], self.codes[kept]),
             None if self.X is None else self.X[kept],
@@ -243,17 +243,19 @@ class _Part:
         )
 
 
-def _part_of(start: int, codes: Index, pairs: Index, seed: int, X: Any = None) -> _Part:
+def _part_of(start: int, codes: Index, pairs: Index, seed: int, X: Any = None) -> _ListedPart:
     """Return what consecutive rows contribute, given their codes; X are the rows, if kept."""
     apart = codes[:, pairs[:, 0]] != codes[:, pairs[:, 1]]
     chosen = np.flatnonzero(apart.any(axis=1))
     keys = random_words(seed, start, len(codes))[chosen]
     counts = len(codes), len(chosen), apart.sum(axis=0)
-    return _Part(*counts, keys, start + chosen, codes[chosen], None if X is None else X[chosen])
+    return _ListedPart(
+        *counts, keys, start + chosen, codes[chosen], None if X is None else X[chosen]
+    )
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _BlockSearch:
     """Finds the rows of a block on which models differ; it runs on the workers of a cluster too.
 
     ``names`` are those of the columns.
@@ -265,11 +267,11 @@ class _Kernel:
     most: int
     names: AnyArray | None
 
-    def of_block(self, block: Block) -> _Part:
+    def of_block(self, block: Block) -> _ListedPart:
         """Return what a block contributes, and the rows themselves."""
         return reduce(self.join, map(self._of_piece, block.split(ROWS_PER_BLOCK)))
 
-    def _of_piece(self, block: Block) -> _Part:
+    def _of_piece(self, block: Block) -> _ListedPart:
         try:
             codes = self.predict(as_table(block.X, self.names))
         except ValueError:
@@ -278,10 +280,10 @@ class _Kernel:
             raise
         return _part_of(block.start, codes, self.pairs, self.seed, block.X).limited(self.most)
 
-    def join(self, first: _Part, second: _Part) -> _Part:
+    def join(self, first: _ListedPart, second: _ListedPart) -> _ListedPart:
         """Return what two parts contribute together."""
         both = (first, second)
-        return _Part(
+        return _ListedPart(
             first.n_rows + second.n_rows,
             first.n_union + second.n_union,
             first.n_different + second.n_different,

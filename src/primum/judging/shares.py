@@ -180,7 +180,7 @@ class EstimatedShares:
 
 
 @dataclass(frozen=True)
-class FoldScores:
+class CrossFittedScores:
     """What the models of the folds say of rows that they were not trained on.
 
     Attributes
@@ -252,13 +252,13 @@ class FoldScores:
 
 
 def estimate_shares(
-    scored: FoldScores, classes: AnyArray, shift: str = RANDOM, *, level: float = LEVEL
+    scored: CrossFittedScores, classes: AnyArray, shift: str = RANDOM, *, level: float = LEVEL
 ) -> EstimatedShares:
     """Estimate the shares of the classes among the unlabelled rows.
 
     Parameters
     ----------
-    scored : FoldScores
+    scored : CrossFittedScores
         Labels and scores; with ``shift="covariate"``, with importance weights.
     classes : array of shape (n_classes,)
         Names of the classes.
@@ -275,13 +275,14 @@ def estimate_shares(
     Examples
     --------
     >>> import numpy as np
-    >>> from primum.judging.shares import FoldScores, estimate_shares
+    >>> from primum.judging.shares import CrossFittedScores, estimate_shares
     >>> rng = np.random.default_rng(0)
     >>> y, hidden = rng.random(100) < 0.3, rng.random(2000) < 0.3
     >>> right = lambda y: np.clip(0.2 + 0.6 * y + 0.1 * rng.normal(size=len(y)), 0, 1)
     >>> f, g = right(y), right(hidden)
     >>> scores = np.column_stack([1 - f, f]), np.column_stack([1 - g, g])[None]
-    >>> scored = FoldScores(y.astype(int), scores[0], np.zeros(100, dtype=int), scores[1], 2000)
+    >>> fold_of = np.zeros(100, dtype=int)
+    >>> scored = CrossFittedScores(y.astype(int), scores[0], fold_of, scores[1], 2000)
     >>> second = estimate_shares(scored, np.array(["no", "yes"])).classes[1]
     >>> bool(second.low < hidden.mean() < second.high)
     True
@@ -357,7 +358,7 @@ def maximum_likelihood_shares(unlabeled: Floats, labeled: Floats) -> Floats:
     return np.asarray(shares)
 
 
-def _prediction_powered(scored: FoldScores, level: float) -> tuple[Floats, Floats]:
+def _prediction_powered(scored: CrossFittedScores, level: float) -> tuple[Floats, Floats]:
     """Return the shares and their intervals (K, 2) for labels drawn at random, or weighted so."""
     y, weight, slopes = scored.one_hot, scored.row_weight, _slopes(scored)
     of_rows = scored.unlabeled_rows(slopes[:, None, None] * scored.unlabeled)
@@ -380,7 +381,7 @@ def _prediction_powered(scored: FoldScores, level: float) -> tuple[Floats, Float
     return shares, np.array([_wilson(*one) for one in zip(shares, factors, strict=True)])
 
 
-def _slopes(scored: FoldScores) -> Floats:
+def _slopes(scored: CrossFittedScores) -> Floats:
     """Return the weight of the scores of every fold, from the labelled rows of the others.
 
     If it depended on the rows of the fold, the estimate would be biased: a sample with many rows of
@@ -393,7 +394,7 @@ def _slopes(scored: FoldScores) -> Floats:
     return np.array([_slope(scored, rows) for rows in others])
 
 
-def _slope(scored: FoldScores, rows: Index) -> float:
+def _slope(scored: CrossFittedScores, rows: Index) -> float:
     """Return the slope of the regression of labels on scores in some rows, within [0, 1]."""
     weight = scored.row_weight[rows] / scored.row_weight[rows].sum()
     y, f = scored.one_hot[rows], scored.scores[rows]
@@ -404,7 +405,7 @@ def _slope(scored: FoldScores, rows: Index) -> float:
     return float(np.clip(np.sum(weight @ (y * f)) / spread, 0.0, 1.0))
 
 
-def _variance_of_mean(values: Floats, scored: FoldScores) -> Floats:
+def _variance_of_mean(values: Floats, scored: CrossFittedScores) -> Floats:
     """Return the variance of the weighted mean of each column, over units, with one more unit."""
     weight, units = scored.row_weight, scored.units
     centred = weight[:, None] * (values - weight @ values)
@@ -427,7 +428,7 @@ def _on_simplex(shares: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def _label_shift(scored: FoldScores, level: float) -> tuple[Floats, Floats]:
+def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Floats]:
     """Return the shares and their intervals (K, 2) if only the shares of the classes differ."""
     weight = scored.row_weight
     labeled = weight @ scored.one_hot
@@ -458,7 +459,7 @@ def _label_shift(scored: FoldScores, level: float) -> tuple[Floats, Floats]:
 
 
 def _variance_at(
-    residual: Floats, k: int, scored: FoldScores, shares: Floats, missed: float
+    residual: Floats, k: int, scored: CrossFittedScores, shares: Floats, missed: float
 ) -> Callable[[float], tuple[float, float]]:
     """Return the function of the share of class k to (variance of its estimate, its freedom).
 
@@ -485,7 +486,7 @@ def _sums(units: Index, weight: Floats) -> Floats:
     return np.bincount(units, weight).astype(np.float64)
 
 
-def _within_classes(residual: Floats, scored: FoldScores) -> tuple[Floats, Floats, Floats]:
+def _within_classes(residual: Floats, scored: CrossFittedScores) -> tuple[Floats, Floats, Floats]:
     """Return, of every class, its number of units, and the sum and maximum of their residuals.
 
     The sum is that of squares. The residual of a unit is such that their mean has the variance of

@@ -17,7 +17,7 @@ MAX_TICKS = 6
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntervalLine:
     """One line of a chart of intervals: a name, its answer (a key and words) and the numbers."""
 
     name: str
@@ -29,7 +29,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Series:
+class Curve:
     """One curve: its name and points (x, y, half the height of the band)."""
 
     name: str
@@ -37,19 +37,19 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Band:
+class BandedCurve:
     """One curve of shares: its name and points (x, y, lower end, upper end)."""
 
     name: str
     points: Sequence[tuple[float, float, float, float]]
 
 
-def interval_chart(items: Sequence[Interval], edge: float, label: str, alternative: str) -> str:
+def interval_chart(items: Sequence[IntervalLine], edge: float, label: str, alternative: str) -> str:
     """Return a chart of intervals around zero, of which left is better.
 
     Parameters
     ----------
-    items : sequence of Interval
+    items : sequence of IntervalLine
         From top to bottom.
     edge : float
         Changes up to this size make no practical difference; they are shaded.
@@ -78,7 +78,7 @@ def interval_chart(items: Sequence[Interval], edge: float, label: str, alternati
     )
 
 
-def _interval_row(item: Interval, scale: "_Scale") -> str:
+def _interval_row(item: IntervalLine, scale: "_Scale") -> str:
     kind = f" {item.answer}" if item.answer in ("help", "harm") else ""
     return (
         f"<div class='item{kind}'><div class='name'><b>{escape(item.name)}</b>"
@@ -88,12 +88,12 @@ def _interval_row(item: Interval, scale: "_Scale") -> str:
     )
 
 
-def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative: str) -> str:
+def line_chart(series: Sequence[Curve], x_label: str, y_label: str, alternative: str) -> str:
     """Return curves over sizes, from zero to large, with their bands.
 
     Parameters
     ----------
-    series : sequence of Series
+    series : sequence of Curve
         The curves; the x of all points are labelled.
     x_label, y_label : str
         What the axes show, with units.
@@ -124,7 +124,7 @@ def line_chart(series: Sequence[Series], x_label: str, y_label: str, alternative
 
 
 def threshold_chart(
-    series: Sequence[Band],
+    series: Sequence[BandedCurve],
     mark: float,
     interval: tuple[float, float] | None,
     label: str,
@@ -134,7 +134,7 @@ def threshold_chart(
 
     Parameters
     ----------
-    series : sequence of Band
+    series : sequence of BandedCurve
         The curves.
     mark : float
         The threshold.
@@ -165,7 +165,7 @@ def threshold_chart(
     return plot.chart(f"{strip}{plot.grid}{drawn}{line}", (label, ""), alternative, legend=legend)
 
 
-def _banded_curve(curve: Band, number: int, scale: "_Scale") -> str:
+def _banded_curve(curve: BandedCurve, number: int, scale: "_Scale") -> str:
     """Return a curve and its band."""
     x = [scale.share(point[0]) for point in curve.points]
     line, lower, upper = (
@@ -280,7 +280,7 @@ def _style(number: int) -> str:
     return f"class='line' style='stroke:{_colour(number)}{dashed}'"
 
 
-def _curve(curve: Series, number: int, across: "_Scale", upward: "_Scale", unit: float) -> str:
+def _curve(curve: Curve, number: int, across: "_Scale", upward: "_Scale", unit: float) -> str:
     """Return a curve, its band and dots; a dot is a line of no length with round ends."""
     colour = _colour(number)
     x = [across.share(asinh(size / unit)) for size, _, _ in curve.points]

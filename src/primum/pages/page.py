@@ -312,7 +312,7 @@ def _html(cell: Cell) -> str:
     return f"{text}<br><small>{escape(cell.note)}</small>" if cell.note else text
 
 
-class Block(Protocol):
+class PageBlock(Protocol):
     """Part of a section."""
 
     def to_html(self) -> str:
@@ -324,7 +324,7 @@ class Block(Protocol):
         ...
 
 
-Section = tuple[str, Sequence[Block]]
+Section = tuple[str, Sequence[PageBlock]]
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerBlock:
     """The verdict, as short lines below each other.
 
     Attributes
@@ -445,7 +445,7 @@ class Folded:
     """A block behind a fold, for details that most readers skip; in Markdown it is not folded."""
 
     title: str
-    block: Block
+    block: PageBlock
 
     def to_html(self) -> str:
         """Return HTML."""
@@ -474,11 +474,11 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplaceablePart:
     """Blocks of a report that can be replaced in its file, between comments with a name."""
 
     name: str
-    blocks: Sequence[Block]
+    blocks: Sequence[PageBlock]
 
     def to_html(self) -> str:
         """Return HTML."""
@@ -501,7 +501,7 @@ def with_part(report: str, part: str) -> str | None:
     report : str
         The page, or the report as Markdown.
     part : str
-        What ``Part.to_html`` or ``Part.to_markdown`` returned.
+        What ``ReplaceablePart.to_html`` or ``ReplaceablePart.to_markdown`` returned.
 
     Returns
     -------
@@ -528,7 +528,7 @@ def markdown_of(title: str, sections: Sequence[Section], subtitle: str = "") -> 
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _markdown(blocks: Sequence[Block]) -> str:
+def _markdown(blocks: Sequence[PageBlock]) -> str:
     """Return blocks as Markdown; a table comes after its caption."""
     parts: list[str] = []
     for block in blocks:
