@@ -313,6 +313,17 @@ def test_rows_that_changed_after_the_fit_are_refused(compares_samples, store):
     assert len(model.rows_to_label(n=9)) == 9
 
 
+def test_sorting_the_columns_of_sparse_rows_changes_none_of_them(compares_samples):
+    reversed_columns = sparse.csr_array(X[:, ::-1])
+    rows = sparse.csr_array(
+        (reversed_columns.data, 1 - reversed_columns.indices, reversed_columns.indptr), X.shape
+    )
+    assert not rows.has_sorted_indices
+    model = quick(standardize=False).fit(rows, Y)
+    rows.sort_indices()
+    assert len(model.rows_to_label(n=9)) == 9
+
+
 def test_labels_settle_many_rows_without_asking_for_them_again(fitted, compares_samples):
     labels = {"r1": 0, "r2": 1, "r3": 0}
     found = quick().fit(X, Y).settle(labels, verbose=False)

@@ -259,8 +259,9 @@ def checksum_of(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> tup
 
 def _checksum(values: Any) -> int:
     is_sparse = bool(sparse.issparse(values))
-    if is_sparse:
-        return hash(tuple(map(_checksum, (values.data, values.indices, values.indptr))))
+    if is_sparse:  # whoever uses a matrix may sort its indices in place
+        rows = values.sorted_indices()
+        return hash(tuple(map(_checksum, (rows.data, rows.indices, rows.indptr))))
     contiguous: Any = np.ascontiguousarray(values)
     return crc32(contiguous)
 
