@@ -12,7 +12,7 @@ from pathlib import Path
 
 import primum
 from primum.methods import registry
-from primum.methods.registry import Method
+from primum.methods.registry import MethodEntry
 
 ROOT = Path(__file__).parent.parent
 SECTION = """{title}
@@ -27,7 +27,7 @@ SECTION = """{title}
 AFTER_METHODS = "Use with scikit-learn\n"
 
 
-def imports(text: str, methods: list[Method]) -> str:
+def imports(text: str, methods: list[MethodEntry]) -> str:
     """Return ``primum/methods/__init__.py`` with the imports of type checkers."""
     homes = {method.name: method.module for method in methods} | registry.WARNINGS
     lines = [
@@ -38,7 +38,7 @@ def imports(text: str, methods: list[Method]) -> str:
     return text[:start] + "".join(lines) + text[end:]
 
 
-def reference(text: str, methods: list[Method]) -> str:
+def reference(text: str, methods: list[MethodEntry]) -> str:
     """Return ``docs/api.rst`` with all methods, each in the section of its family."""
     for family, listed in groupby(methods, key=lambda method: method.family):
         names = [method.name for method in listed]
@@ -52,7 +52,7 @@ def reference(text: str, methods: list[Method]) -> str:
     return text
 
 
-def page(text: str, methods: list[Method]) -> str:
+def page(text: str, methods: list[MethodEntry]) -> str:
     """Return ``docs/methods.md`` with a row for every method."""
     for method in methods:
         title = "## Supervised twins" if method.supervised else "## Semi-supervised methods"
@@ -67,7 +67,7 @@ def page(text: str, methods: list[Method]) -> str:
     return text
 
 
-LISTINGS: dict[Path, Callable[[str, list[Method]], str]] = {
+LISTINGS: dict[Path, Callable[[str, list[MethodEntry]], str]] = {
     Path(primum.__file__).parent / "methods" / "__init__.py": imports,
     ROOT / "docs" / "api.rst": reference,
     ROOT / "docs" / "methods.md": page,

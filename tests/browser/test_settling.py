@@ -7,7 +7,7 @@ import pandas as pd
 from click.testing import CliRunner
 
 from primum.cli.main import primum
-from primum.comparison.labelling import Labelling
+from primum.comparison.labelling import StoredLabelling
 from primum.tables.files import open_table
 
 QUICK = ("--methods", "em-lda", "--repeats", "1", "--no-curves", "--jobs", "1", "--quiet")
@@ -33,7 +33,7 @@ def test_labels_given_on_the_page_settle_the_comparison(
     table["churn"] = np.where(np.arange(N_ROWS) < N_LABELED, truth, None)
     table.to_csv("data.csv", index=False)
     call("compare", "data.csv", "--target", "churn", "--id", "case", *QUICK, "--out", "report")
-    asked = Labelling.read(tmp_path / "report").settlement
+    asked = StoredLabelling.read(tmp_path / "report").settlement
     right = np.searchsorted(asked.classes, truth[asked.rows])
     assert len(right) > 20
 
@@ -52,7 +52,7 @@ def test_labels_given_on_the_page_settle_the_comparison(
 
     output = call("settle", "report", "downloads.csv")
     assert "downloads.csv: 20 new labels." in output
-    stored = Labelling.read(tmp_path / "report")
+    stored = StoredLabelling.read(tmp_path / "report")
     assert stored.settlement.labels == dict(enumerate(right[:20].tolist()))
     found = stored.settlement.leading
     assert f"{found.low:+,}" in (tmp_path / "report" / "report.html").read_text()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.comparison.labelling import Labelling
+from primum.comparison.labelling import StoredLabelling
 from primum.comparison.words import REFITTED
 from primum.tables.labels import CHOSEN
 
@@ -93,7 +93,7 @@ def fill(path, truth, first, last, out=None, **how):
 
 def true_change(folder, truth):
     """Return errors(challenger) - errors(baseline) on the rows on which they differ."""
-    asked = Labelling.read(folder).settlement
+    asked = StoredLabelling.read(folder).settlement
     codes = asked.questions[0].codes
     right = np.searchsorted(asked.classes, truth["churn"].to_numpy()[asked.rows])
     return int(np.sum(codes[:, 0] == right) - np.sum(codes[:, 1] == right))
@@ -108,7 +108,7 @@ def test_from_a_table_to_a_settled_answer(compared, call, truth, tmp_path):
         "The sheet is report/rows_to_label.csv; report/label.html shows its rows one at a time."
         in output
     )
-    n_rows = len(Labelling.read(folder).sheet.rows)
+    n_rows = len(StoredLabelling.read(folder).sheet.rows)
     assert n_rows > 5
 
     output = succeeded(call("settle", "report"))
@@ -158,7 +158,7 @@ def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
     assert "anna.csv: 4 new labels." in output
     assert "ben.csv: 3 new labels." in output
     folder = tmp_path / "report"
-    labels = Labelling.read(folder).labels
+    labels = StoredLabelling.read(folder).labels
     assert list(labels) == [f"r{k}" for k in range(1, 8)]
     output = succeeded(call("settle", "report", "ben.csv"))
     assert "ben.csv: no new labels." in output
@@ -178,9 +178,9 @@ def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
         f"wrong.csv: Row r1 was given the label '{before}' before and '{other}' now",
         "pass --correct if it was a mistake",
     )
-    assert Labelling.read(folder).labels == labels
+    assert StoredLabelling.read(folder).labels == labels
     succeeded(call("settle", "report", "wrong.csv", "--correct"))
-    assert Labelling.read(folder).labels == {**labels, "r1": other}
+    assert StoredLabelling.read(folder).labels == {**labels, "r1": other}
 
 
 def test_a_folder_may_be_renamed(compared, call, truth, tmp_path):
@@ -213,7 +213,7 @@ def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp
 
     output = succeeded(compare("--out", "report", "--resume"))
     assert "Labels given earlier still count: 3." in output
-    assert len(Labelling.read(folder).labels) == 3
+    assert len(StoredLabelling.read(folder).labels) == 3
     assert "class='bound'" in (folder / "report.html").read_text()
 
     output = succeeded(compare("--out", "report", "--force", "--exclude", "c"))
@@ -221,7 +221,7 @@ def test_a_filled_sheet_is_never_overwritten(compare, compared, call, truth, tmp
     assert "kept in report/settlement-1.json" in output
     assert "the new rows to label are in report/rows_to_label-2.csv" in output
     assert sheet.read_bytes() == filled
-    assert Labelling.read(folder).labels == {}
+    assert StoredLabelling.read(folder).labels == {}
     assert (folder / "rows_to_label-2.csv").exists()
 
 
@@ -232,7 +232,7 @@ def test_an_empty_sheet_of_another_question_is_replaced(compare, compared, table
     output = succeeded(compare("--out", "report", "--force", target="left"))
     folder = tmp_path / "report"
     sheet = pd.read_csv(folder / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
-    assert tuple(sheet.columns) == Labelling.read(folder).sheet.header
+    assert tuple(sheet.columns) == StoredLabelling.read(folder).sheet.header
     assert "left" in sheet.columns
     assert "report/rows_to_label.csv" in output
     assert sorted(path.name for path in folder.glob("*to_label*")) == ["rows_to_label.csv"]
@@ -251,7 +251,7 @@ def test_what_a_filled_sheet_answers_is_kept(compare, compared, truth, tmp_path)
     assert "the question that they answer is kept in report/settlement-1.json" in output
     assert (folder / "settlement-1.json").read_bytes() == stored
     assert (folder / "rows_to_label.csv").read_bytes() == filled
-    assert Labelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
+    assert StoredLabelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
 
 
 @pytest.mark.parametrize("format", ["md", "json"])
@@ -262,7 +262,7 @@ def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, fo
     fill(folder / "rows_to_label.csv", truth, 0, 5)
     output = succeeded(call("settle", "report"))
     after = (folder / f"report.{format}").read_text()
-    text = Labelling.read(folder).settlement.leading.known
+    text = StoredLabelling.read(folder).settlement.leading.known
     assert text in output
     assert text not in before
     if format == "json":
@@ -279,7 +279,7 @@ def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, fo
 def test_rows_beyond_the_sample_are_asked_for_too(compare, truth, tmp_path):
     output = succeeded(compare("--out", "report", "--max-rows", 100))
     assert "100 of 150 rows are used" in output
-    asked = Labelling.read(tmp_path / "report").settlement
+    asked = StoredLabelling.read(tmp_path / "report").settlement
     assert asked.questions[0].pair.n_rows == N_ROWS - N_LABELED
     assert asked.ids == tuple(truth["case"].iloc[asked.rows])
     sheet = pd.read_csv(tmp_path / "report" / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
@@ -386,7 +386,7 @@ def test_a_damaged_settlement_does_not_end_a_comparison(compare, compared, tmp_p
     assert "kept in report/settlement-1.json" in output
     assert "the new rows to label are in report/rows_to_label-2.csv" in output
     assert (folder / "settlement-1.json").read_text() == "{"
-    assert Labelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
+    assert StoredLabelling.read(folder).files["sheet"] == "rows_to_label-2.csv"
 
 
 def test_a_class_that_is_a_question_mark(compare, table, tmp_path):

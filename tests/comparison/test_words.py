@@ -15,12 +15,12 @@ from primum.comparison.words import (
 )
 from primum.judging.difference import Difference, Posterior
 from primum.judging.losses import ERROR
-from primum.judging.words import Alert, Sample, verdict_of
+from primum.judging.words import Alert, JudgedSample, verdict_of
 
 
 def judged(name, mean, error, n_unlabeled=5000, uses_unlabeled=True, twin=None, **options):
     posterior = Posterior(Difference(mean, error, 99, 100), **options)
-    sample = Sample(100, n_unlabeled=n_unlabeled)
+    sample = JudgedSample(100, n_unlabeled=n_unlabeled)
     verdict = verdict_of(posterior, method=phrase(name), sample=sample)
     return MethodResult(name, uses_unlabeled, 0.2, 1.0, 5, verdict, 0.5, twin)
 

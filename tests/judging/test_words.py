@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from primum.judging.difference import Difference, Posterior
 from primum.judging.losses import Measure
-from primum.judging.words import Sample, percent, percent_of_level, quoted, rounded_up, verdict_of
+from primum.judging.words import (
+    JudgedSample,
+    percent,
+    percent_of_level,
+    quoted,
+    rounded_up,
+    verdict_of,
+)
 
 
 def verdict(mean, error, **options):
@@ -99,7 +106,7 @@ def test_as_plain_values():
     ],
 )
 def test_numbers_of_labels_are_round(settle, text):
-    assert Sample(100, n_unlabeled=5000).settling(settle).startswith(text)
+    assert JudgedSample(100, n_unlabeled=5000).settling(settle).startswith(text)
 
 
 @given(
@@ -110,7 +117,7 @@ def test_numbers_of_labels_are_round(settle, text):
 )
 def test_no_number_is_printed_that_cannot_be_labelled(now, settle, n_unlabeled, grouped):
     """Neither of rows nor of groups; without unlabelled rows, more can be collected."""
-    sample = Sample(now, n_groups=now if grouped else None, n_unlabeled=n_unlabeled)
+    sample = JudgedSample(now, n_groups=now if grouped else None, n_unlabeled=n_unlabeled)
     possible = sample.to_settle(now, settle)
     numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", sample.settling(possible))]
     assert len(numbers) == (possible is not None)
@@ -120,7 +127,7 @@ def test_no_number_is_printed_that_cannot_be_labelled(now, settle, n_unlabeled, 
 
 
 def test_groups_are_not_called_rows():
-    sample = Sample(36, 36, 22, 3600)
+    sample = JudgedSample(36, 36, 22, 3600)
     posterior = Posterior(Difference(-0.02, 0.03, 21, 22))
     found = verdict_of(posterior, sample=sample)
     assert found.text.startswith("With 36 labelled rows in 22 groups we cannot tell")
@@ -131,7 +138,7 @@ def test_groups_are_not_called_rows():
 def test_rows_that_no_split_holds_out_are_counted_as_labelled():
     """The forecast is scaled from the rows that are held out to all that have to be labelled."""
     posterior = Posterior(Difference(-0.02, 0.03, 27, 28))
-    found = verdict_of(posterior, sample=Sample(36, 28))
+    found = verdict_of(posterior, sample=JudgedSample(36, 28))
     assert found.text.startswith("With 36 labelled rows, of which 28 are held out, we cannot tell")
     assert found.n_labels_to_settle == -(-posterior.labels_to_settle() * 36 // 28)
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from primum.labellings.prior import Shares
+from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import Simplex
@@ -25,7 +25,7 @@ def test_every_dual_point_gives_a_bound(seed, n_classes, intercept, size):
     T -= T.mean(axis=1, keepdims=True)
     plain = LabelProblem(FormedColumns(M), T, Simplex(n_classes))
     share = rng.dirichlet(np.full(n_classes, 3.0))
-    shares = Shares(np.maximum(share - 0.1, 0.0), np.minimum(share + 0.1, 1.0))
+    shares = ShareBounds(np.maximum(share - 0.1, 0.0), np.minimum(share + 0.1, 1.0))
     problem = prior_problem(plain, shares, 30.0)
     assert problem.has_row_of_ones is not intercept
 

@@ -18,10 +18,10 @@ from primum._words import key_of
 from primum.cli.main import primum as command
 from primum.methods import registry
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
-from primum.methods.registry import LINEAR, Method
+from primum.methods.registry import LINEAR, MethodEntry
 
 LISTINGS = Path(__file__).parents[2] / "docs" / "make_listings.py"
-NEW = Method("HalfwayClassifier", "halfway", LINEAR, "Halfway")
+NEW = MethodEntry("HalfwayClassifier", "halfway", LINEAR, "Halfway")
 # What is made from the registry when it is imported.
 READERS = (
     primum.methods,

@@ -10,8 +10,8 @@ from primum.pages.charts import N_COLOURS
 from primum.pages.page import (
     AnswerBlock,
     Cell,
+    PageTable,
     ReplaceablePart,
-    Table,
     Text,
     asset,
     first_sentence,
@@ -27,7 +27,7 @@ EVIL = "</style><script>alert('1') & \"2\"</script>"
 
 
 def test_everything_is_escaped():
-    table = Table(EVIL, (EVIL, EVIL), ((Cell(EVIL, note=EVIL), Cell(EVIL, bold=True)),) * 2)
+    table = PageTable(EVIL, (EVIL, EVIL), ((Cell(EVIL, note=EVIL), Cell(EVIL, bold=True)),) * 2)
     page = html_page(EVIL, [(EVIL, [paragraph(EVIL), table.to_html()])], subtitle=EVIL)
     assert page.count("<script>") == 1  # its own
     assert page.count("</style>") == 1
@@ -78,7 +78,7 @@ def test_first_sentences():
 
 def test_tables_have_headings_for_columns_and_rows():
     rows = ((Cell("a"), Cell("1.5 (3)"), Cell("word")), (Cell("b"), Cell("–"), Cell("x" * 50)))
-    table = Table("Caption. More.", ("Name", "Number", "Text"), rows, ((Cell("sum"),) * 3,))
+    table = PageTable("Caption. More.", ("Name", "Number", "Text"), rows, ((Cell("sum"),) * 3,))
     page = table.to_html()
     assert "role='region' aria-label='Table: Caption.'" in page
     assert page.count("scope='col'") == 3
@@ -88,13 +88,13 @@ def test_tables_have_headings_for_columns_and_rows():
     assert "<td class='text long'>" in page
     assert "<tfoot><tr><th scope='row'>sum</th>" in page
     assert "class='sortable'" in page
-    assert "class='sortable'" not in Table("", ("Name",), ((Cell("a"),),)).to_html()
+    assert "class='sortable'" not in PageTable("", ("Name",), ((Cell("a"),),)).to_html()
     assert table.to_text().splitlines()[-1].split() == ["sum"] * 3
     assert "\\midrule\nsum & sum & sum \\\\\n\\bottomrule" in table.to_latex()
 
 
 def test_markdown_cells_end_where_they_should():
-    table = Table("", ("a|b",), ((Cell("x | <b>y</b>\n*z* [1](2)"),),))
+    table = PageTable("", ("a|b",), ((Cell("x | <b>y</b>\n*z* [1](2)"),),))
     header, _, row = table.to_markdown().splitlines()
     assert header == r"| a\|b |"
     assert row == r"| x \| &lt;b&gt;y&lt;/b&gt; \*z\* \[1\](2) |"
@@ -162,7 +162,7 @@ def test_without_two_schemes_a_browser_gets_the_light_one():
 
 
 def test_a_part_of_a_report_is_replaced_and_nothing_else():
-    blocks = [Text("before"), Table.of("A table.", ("a", "b"), [("x", 1)])]
+    blocks = [Text("before"), PageTable.of("A table.", ("a", "b"), [("x", 1)])]
     old, new = ReplaceablePart("news", blocks), ReplaceablePart("news", [Text("after & <b>")])
     rest = ("Rest", [Text("rest")])
     for write, form in (

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import two_classes
 from primum import SafeClassifier
-from primum.safe.candidates import Labels, SharedRows
+from primum.safe.candidates import ClassTargets, SharedRows
 from primum.safe.findings import notes_on_rows
 
 QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 2}
@@ -172,7 +172,7 @@ def test_scores_of_whole_repeats_need_drawn_rows_only():
 
 
 def test_shares_of_classes_are_those_of_drawn_labels():
-    labels = Labels(np.array([0, 1, 1, 1]), 2, None, None, np.array([False, False, True, True]))
+    labels = ClassTargets(np.array([0, 1, 1, 1]), 2, None, None, np.arange(4) > 1)
     np.testing.assert_array_equal(labels.shares, [0.5, 0.5])
     np.testing.assert_array_equal(labels.take(np.array([0, 2])).shares, [1.0, 0.0])
     np.testing.assert_array_equal(labels.take(np.array([2, 3])).shares, [0.0, 1.0])

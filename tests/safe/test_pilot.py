@@ -5,7 +5,7 @@ import pytest
 
 from primum.reading.folds import Fold
 from primum.safe import out_of_fold as pilot
-from primum.safe.candidates import CANDIDATES, Candidate, Labels, SharedRows
+from primum.safe.candidates import CANDIDATES, Candidate, ClassTargets, SharedRows
 
 
 class Clock:
@@ -44,7 +44,7 @@ def rows_of(n_labeled, n_unlabeled):
     codes[:3] = 1  # rare
     return (
         SharedRows(np.zeros((n_labeled, 2)), np.zeros((n_unlabeled, 2))),
-        Labels(codes, 2),
+        ClassTargets(codes, 2),
     )
 
 

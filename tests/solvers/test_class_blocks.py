@@ -8,7 +8,7 @@ from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
 from primum.labellings.sets import Simplex, contrasts_of
 from primum.solvers.class_blocks import solve_by_class
-from primum.solvers.faces import OpenLabels, faces_of, newton_direction, stacked, unflat
+from primum.solvers.faces import OpenColumns, faces_of, newton_direction, stacked, unflat
 from primum.solvers.gradient import descend
 from primum.solvers.newton import follow_path
 
@@ -28,7 +28,7 @@ def test_the_joint_system_has_the_same_solution(rng, weighted, all_open):
     labels, mask = Simplex(K), np.ones((n, K), dtype=bool) if all_open else faces(rng, n, K)
     parts, b = faces_of(labels, mask), rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    open_labels = OpenLabels(columns, parts)
+    open_labels = OpenColumns(columns, parts)
     S = open_labels.gram() + ridge * np.eye(open_labels.gram().shape[0])
     wanted = open_labels.sum(np.linalg.solve(S, open_labels.along(b)))
     G, in_face, C = open_labels.system(b)
@@ -47,7 +47,7 @@ def test_the_least_norm(rng, r):
     b -= b.mean(axis=1, keepdims=True)
     A = stacked(columns, labels, parts)
     shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
-    open_labels = OpenLabels(columns, parts)
+    open_labels = OpenColumns(columns, parts)
     Y = open_labels.least_norm.least_norm(open_labels.across(b))
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
     assert_allclose(open_labels.taken @ Y, unflat(labels, A @ shortest), atol=1e-7)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from primum.labellings.prior import Held
+from primum.labellings.prior import HeldDirections
 from primum.labellings.problem import FormedColumns, without_mean
 from primum.labellings.sets import LabelInterval, Simplex, contrasts_of
 from primum.solvers import faces
 from primum.solvers.faces import (
-    OpenLabels,
+    OpenColumns,
     along_faces,
     faces_of,
     flat,
@@ -67,7 +67,7 @@ def test_a_newton_direction_solves_the_dense_system(n_classes, n_rows, weighted,
     holding = None
     if held:
         V = np.linalg.qr(rng.normal(size=(len(A), 1)))[0]
-        holding = Held(V, 0.1)
+        holding = HeldDirections(V, 0.1)
         H -= 0.9 * V @ V.T
     direction = newton_direction(columns, labels, some_faces, sigma, g, holding, exact=True)
     np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_a_newton_direction_solves_the_dense_system(n_classes, n_rows, weighted,
 @CASES
 def test_products_with_open_labels_are_those_of_the_dense_matrix(n_classes, n_rows, weighted, rng):
     columns, labels, some_faces = open_problem(n_classes, n_rows, weighted)
-    A, open_labels = dense(columns, labels, some_faces), OpenLabels(columns, some_faces)
+    A, open_labels = dense(columns, labels, some_faces), OpenColumns(columns, some_faces)
     x, b = rng.normal(size=A.shape[1]), rng.normal(size=len(A))
     assert freedom_of(some_faces) == A.shape[1]
     np.testing.assert_allclose(open_labels.gram(), A.T @ A, atol=1e-12)

@@ -11,10 +11,10 @@ from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.problem import FormedColumns, LabelProblem, centred
 from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of, undecided_rows
-from primum.labellings.streamed import Close
+from primum.labellings.streamed import RowSelection
 from primum.rows import ArrayRows, LabeledRows
-from primum.solvers.all_rows import AllRows
-from primum.solvers.newton import DualPoint, OnPath
+from primum.solvers.all_rows import SampledProblem
+from primum.solvers.newton import DualPoint, PathPoint
 from primum.solvers.sample import sample_columns
 from primum.solvers.surrogate import MANY_COPIES, ModelRows, _common_faces, model_at
 
@@ -106,11 +106,11 @@ def problem_of(X, y, X_u):
 def test_a_model_is_exact_at_its_point():
     problem = problem_of(*clustered(0))
     sample = ModelRows.of(*sample_columns(problem.columns.streamed, matched=False))
-    rows = AllRows(problem, problem.columns.streamed, problem)
+    rows = SampledProblem(problem, problem.columns.streamed, problem)
     rng = np.random.default_rng(0)
     xi = centred(rng.normal(size=problem.target.shape))
     sigma = 3.0 / float(np.abs(sample.columns.project(xi)).mean())
-    point = rows.look(xi, sigma, Close(sigma, 1000))
+    point = rows.look(xi, sigma, RowSelection(sigma, 1000))
     exact = sample.take(np.arange(0, 900, 3))
     model = model_at(point, problem, exact, sample)
     q = model.labels.project(model.labels.centre - sigma * model.columns.project(xi))
@@ -122,7 +122,7 @@ def test_a_look_is_a_sweep_without_gram_matrices():
     problem = problem_of(*clustered(1))
     columns, xi = problem.columns.streamed, centred(np.ones_like(problem.target) * np.arange(6))
     sigma = 2.0 / float(np.abs(columns.project(xi)).mean())
-    look = columns.look(problem.labels, xi, sigma, Close(0.5 * sigma, 10**6))
+    look = columns.look(problem.labels, xi, sigma, RowSelection(0.5 * sigma, 10**6))
     sweep = columns.sweep(problem.labels, xi, sigma, close=(0.5 * sigma, 10**6))
     for name in ("moment", "Mq", "inside", "slack", "inner"):
         np.testing.assert_allclose(getattr(look, name), getattr(sweep, name), rtol=1e-9, atol=1e-12)
@@ -137,7 +137,7 @@ def test_which_rows_are_collected(labels, rng):
     common = tuple(np.unique(keys[keys != 0])[:2].tolist())
     of_common = np.isin(keys, common)
     assert (undecided & of_common).any()
-    close, without = Close(2.0, 1000), Close(2.0, 1000, common=common)
+    close, without = RowSelection(2.0, 1000), RowSelection(2.0, 1000, common=common)
     assert set(close.rows(labels, p, None, keys)) == set(np.flatnonzero(undecided))
     assert set(without.rows(labels, p, None, keys)) == set(np.flatnonzero(undecided & ~of_common))
     assert set(close.rows(labels, p, before, keys)) == set(np.flatnonzero(undecided | moved))
@@ -160,7 +160,7 @@ def test_common_faces_leave_no_more_rows_than_asked_for(rng):
         np.zeros((2, 3)),
         Simplex(3),
     )
-    found = OnPath(1.0, DualPoint(np.zeros((2, 3)), np.zeros_like(q)), q)
+    found = PathPoint(1.0, DualPoint(np.zeros((2, 3)), np.zeros_like(q)), q)
     first_two, first_and_third, last_two = 3, 5, 6
     assert _common_faces(problem, found, 4) == (first_two, first_and_third, last_two)
     assert _common_faces(problem, found, 5) == (first_and_third, last_two)

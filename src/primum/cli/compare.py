@@ -30,7 +30,12 @@ from primum.cli import _options as options
 from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
-from primum.comparison.labelling import Labelling, how_to_label, prepare_labelling, write_labelling
+from primum.comparison.labelling import (
+    StoredLabelling,
+    how_to_label,
+    prepare_labelling,
+    write_labelling,
+)
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
 from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
@@ -367,7 +372,7 @@ def _rows(
 
 
 def _write_labelling(
-    labelling: Labelling, result: Comparison, table: TableFile, folder: Path
+    labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
 ) -> list[str]:
     """Write the rows to label and what goes with them; return what to do with them."""
     with _silence():
@@ -395,7 +400,7 @@ def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
 
 def _labelling(
     result: Comparison, table: TableFile, output: options.ComparisonOutput
-) -> tuple[Comparison, Labelling | None, list[str]]:
+) -> tuple[Comparison, StoredLabelling | None, list[str]]:
     """Return a comparison with labels that were given before, what to store of it, and notes."""
     folder = None if output.fits is None else output.report.parent
     if folder is None:

@@ -21,7 +21,7 @@ from primum.experiments.methods import METHODS, Method, find_method
 from primum.experiments.pages import reproduction
 from primum.experiments.pages.reproduction import write_number_race_report
 from primum.experiments.pages.settling import write_settling_report
-from primum.experiments.paper import PLANS, Plan
+from primum.experiments.paper import PLANS, ExperimentPlan
 from primum.experiments.race import RACES, NumberRace, run_number_race
 from primum.experiments.runner import beside, run_with_further
 from primum.experiments.settling import run_study, settling_study
@@ -106,7 +106,7 @@ class Reproduction:
             return reproduction.write_curves_report(run)
         return reproduction.write_table_report(run, target)
 
-    def _results(self, target: str, folder: Path, plan: Plan) -> DataFrame:
+    def _results(self, target: str, folder: Path, plan: ExperimentPlan) -> DataFrame:
         """Run the experiment of a target, or continue it, and return its results."""
         chosen = [dataset for dataset in self.datasets if dataset.name in plan.datasets]
         if not chosen and not plan.further:

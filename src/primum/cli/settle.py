@@ -11,7 +11,7 @@ from primum.cli._options import check_file, format_options, plain_errors, warn
 from primum.comparison.labelling import (
     FITTED_AGAIN,
     KEEP_MARKS,
-    Labelling,
+    StoredLabelling,
     how_to_label,
     update_report,
 )
@@ -57,7 +57,7 @@ def settle(
                 f"{model} exists: pass --force to replace it, or choose another name."
             )
     with plain_errors():
-        labelling = Labelling.read(folder)
+        labelling = StoredLabelling.read(folder)
         known, news = labelling.labels, []
         for sheet in sheets or _own_sheet(labelling, folder):
             before, path = labelling, _found(sheet, folder)
@@ -77,7 +77,7 @@ def settle(
             _save(labelling, folder, model)
 
 
-def _own_sheet(labelling: Labelling, folder: Path) -> list[Path]:
+def _own_sheet(labelling: StoredLabelling, folder: Path) -> list[Path]:
     """Return the sheet in the folder, if it is there."""
     path = folder / labelling.files["sheet"]
     return [path] if path.exists() else []
@@ -90,7 +90,7 @@ def _found(sheet: Path, folder: Path) -> Path:
     return folder / sheet
 
 
-def _news(before: Labelling, now: Labelling) -> str:
+def _news(before: StoredLabelling, now: StoredLabelling) -> str:
     """Return how many labels are new, and how many rows nobody can decide."""
     new, undecided = now.n_labels - before.n_labels, now.n_undecided - before.n_undecided
     labels = counted(new, "new label") if new > 0 else "no new labels"
@@ -98,7 +98,7 @@ def _news(before: Labelling, now: Labelling) -> str:
     return labels + cannot
 
 
-def _standing(labelling: Labelling, folder: Path, *, saves: bool) -> str:
+def _standing(labelling: StoredLabelling, folder: Path, *, saves: bool) -> str:
     """Return what is settled, what to use, what is still needed, and what to keep in mind."""
     course, settling = labelling.course, labelling.course.settling(labelling.settlement)
     if saves:  # and is told so
@@ -110,14 +110,14 @@ def _standing(labelling: Labelling, folder: Path, *, saves: bool) -> str:
     return "\n" + "\n\n".join([*shown, f"Report: {folder / labelling.files['report']}"])
 
 
-def _nothing_yet(labelling: Labelling, folder: Path) -> str:
+def _nothing_yet(labelling: StoredLabelling, folder: Path) -> str:
     """Return what is certain without a label, and how many are needed."""
     asked = labelling.settlement
     text = f"No row has a label yet. {asked.leading.known} {asked.request}"
     return f"{wrapped(text)}\n\n{wrapped(how_to_label(labelling, folder))}"
 
 
-def _save(labelling: Labelling, folder: Path, path: Path) -> None:
+def _save(labelling: StoredLabelling, folder: Path, path: Path) -> None:
     """Save the model to use: the very file that was judged."""
     settling = labelling.course.settling(labelling.settlement)
     stored = folder / labelling.models[settling.deployed]

@@ -38,7 +38,7 @@ from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measur
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.pages.charts import scatter_chart
-from primum.pages.page import Cell, Chart, Folded, PageBlock, Table, Text
+from primum.pages.page import Cell, Chart, Folded, PageBlock, PageTable, Text
 from primum.reading.data import effective_size
 from primum.reading.labels import KnownLabels
 
@@ -495,7 +495,7 @@ def _roc_auc(own: "HeldOutPredictions") -> float | None:
     return float(roc_auc_score(truth, scores)) if len(np.unique(truth)) == 2 else None
 
 
-def _classes_table(card: ModelCard) -> Table:
+def _classes_table(card: ModelCard) -> PageTable:
     header = ["Class", "Labelled rows", "Recall", "Precision"]
     caption = (
         "What the model does with every class, on held-out rows. Recall: share of the rows of the "
@@ -519,10 +519,10 @@ def _classes_table(card: ModelCard) -> Table:
         )
         for row, one in zip(rows, card.classes, strict=True):
             row.append(Cell.of(one.n_unlabeled or 0))
-    return Table.of(caption, header, rows)
+    return PageTable.of(caption, header, rows)
 
 
-def _confusion_table(card: ModelCard) -> Table:
+def _confusion_table(card: ModelCard) -> PageTable:
     names = [one.name for one in card.classes]
     rows = [
         (Cell(name), *(Cell(_mean_count(count), bold=j == k) for j, count in enumerate(counts)))
@@ -532,7 +532,7 @@ def _confusion_table(card: ModelCard) -> Table:
         "Confusion matrix: held-out rows by true class (one row each) and predicted class "
         f"(columns), mean over the repeats{', weighted' if card.weighted else ''}. Bold: right."
     )
-    return Table.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
+    return PageTable.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
 
 
 def _mean_count(count: float) -> str:
@@ -790,7 +790,7 @@ def _picture(card: NumberCard) -> Chart:
     return Chart(drawing, caption, _largest_errors(card))
 
 
-def _largest_errors(card: NumberCard) -> Table:
+def _largest_errors(card: NumberCard) -> PageTable:
     caption = (
         f"The {len(card.largest)} largest errors of {len(card.residuals)} held-out rows. "
         f"{_how_named(card.largest)} Error: predicted minus true."
@@ -798,7 +798,7 @@ def _largest_errors(card: NumberCard) -> Table:
     rows = [
         (one.shown, *_two_and_change(one.truth, one.predicted, card.digits)) for one in card.largest
     ]
-    return Table.of(caption, ("Row", "True", "Predicted", "Error"), rows)
+    return PageTable.of(caption, ("Row", "True", "Predicted", "Error"), rows)
 
 
 def _two_and_change(first: float, second: float, digits: int) -> list[Cell]:
@@ -863,10 +863,10 @@ class Changes:
             return [Text(text)], []
         header = ("By the baseline", f"By {method}")
         pairs = [(old, new, Cell.of(count)) for old, new, count in self.counts]
-        by_class = Table.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
+        by_class = PageTable.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
         cells = [(row.shown, row.baseline, row.method) for row in self.rows[:MAX_ROWS]]
         first = f"The first {len(cells)} of these rows. {_how_named(self.rows)}"
-        rows = Table.of(first, ("Row", *header), cells)
+        rows = PageTable.of(first, ("Row", *header), cells)
         return [Text(text), by_class], [Folded("Which rows", rows)]
 
 
@@ -915,7 +915,7 @@ class NumberChanges:
             return [Text(text)], []
         header = ("Row", "By the baseline", f"By {method}", "Change")
         caption = f"The {len(cells)} rows that differ most. {_how_named(self.rows)}"
-        return [Text(text)], [Folded("Which rows", Table.of(caption, header, cells))]
+        return [Text(text)], [Folded("Which rows", PageTable.of(caption, header, cells))]
 
 
 def changes_of(

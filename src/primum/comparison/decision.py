@@ -28,7 +28,7 @@ from primum.judging.intervals import design_effect, rate_interval, row_means, ta
 from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
 from primum.judging.words import capitalised, interval_level, judges_itself, percent_of_level
 from primum.pages.charts import BandedCurve, threshold_chart
-from primum.pages.page import Cell, Chart, PageBlock, Table, Text
+from primum.pages.page import Cell, Chart, PageBlock, PageTable, Text
 from primum.reading.classifiers import Entry, last_step
 from primum.safe import TunedDecisionClassifierCV
 
@@ -336,14 +336,14 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     return text
 
 
-def _cost_table(result: "Comparison", objective: Objective) -> Table:
+def _cost_table(result: "Comparison", objective: Objective) -> PageTable:
     names = [str(name) for name in result.plan.table.labels.classes.tolist()]
     rows = [
         (name, *(f"{cost:g}" for cost in costs))
         for name, costs in zip(names, objective.cost or (), strict=True)
     ]
     header = ("True class", *(f"predicted {name}" for name in names))
-    return Table.of("What errors cost.", header, rows)
+    return PageTable.of("What errors cost.", header, rows)
 
 
 def _chart(decision: Decision) -> Chart:
@@ -368,7 +368,7 @@ def _chart(decision: Decision) -> Chart:
     )
     label = f"Threshold of the score of {decision.positive}"
     drawing = threshold_chart(series, decision.threshold, decision.interval, label, described)
-    numbers = Table.of(
+    numbers = PageTable.of(
         f"Recall and precision with {level} intervals.",
         ("Threshold", "Recall", "Precision"),
         [

@@ -168,7 +168,7 @@ KEEP_MARKS = (
 
 
 @dataclass(frozen=True)
-class Labelling:
+class StoredLabelling:
     """What is stored about the rows to label.
 
     Attributes
@@ -295,7 +295,7 @@ def settle_command(folder: Path) -> str:
     return f"primum settle {shlex.quote(str(folder))}"
 
 
-def how_to_label(labelling: Labelling, folder: Path) -> str:
+def how_to_label(labelling: StoredLabelling, folder: Path) -> str:
     """Return what to do with the rows to label, in a sentence."""
     name, target = labelling.files["sheet"], labelling.sheet.target
     return (
@@ -307,7 +307,7 @@ def how_to_label(labelling: Labelling, folder: Path) -> str:
 
 def prepare_labelling(
     result: Comparison, table: TableFile, report: Path
-) -> tuple[Comparison, Labelling | None, list[str]]:
+) -> tuple[Comparison, StoredLabelling | None, list[str]]:
     """Return a comparison with labels that were given before, what to store of it, and notes.
 
     There is nothing to store if no labels are needed.
@@ -332,10 +332,10 @@ def prepare_labelling(
     course = Course.of(result, asked)
     stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
     files = {"report": report.name, "sheet": name}
-    return result, Labelling(asked, sheet, course, stored, files, new), notes
+    return result, StoredLabelling(asked, sheet, course, stored, files, new), notes
 
 
-def _taken_over(result: Comparison, before: Labelling) -> list[str]:
+def _taken_over(result: Comparison, before: StoredLabelling) -> list[str]:
     """Give a comparison the labels of an earlier run of the same comparison."""
     if not before.labels:
         return []
@@ -343,15 +343,15 @@ def _taken_over(result: Comparison, before: Labelling) -> list[str]:
     return [f"Labels given earlier still count: {before.n_labels:,}."]
 
 
-def _stored(folder: Path) -> Labelling | None:
+def _stored(folder: Path) -> StoredLabelling | None:
     """Return what an earlier comparison has stored, unless that cannot be read."""
     try:
-        return Labelling.read(folder)
+        return StoredLabelling.read(folder)
     except ValueError:  # ``_set_aside`` keeps what there is
         return None
 
 
-def _set_aside(folder: Path, before: Labelling | None) -> list[str]:
+def _set_aside(folder: Path, before: StoredLabelling | None) -> list[str]:
     """Keep what is stored of another comparison under another name, unless nobody has labelled."""
     if not (folder / STORED).exists():
         return []
@@ -371,7 +371,9 @@ def _set_aside(folder: Path, before: Labelling | None) -> list[str]:
     ]
 
 
-def _new_sheet(table: TableFile, folder: Path, before: Labelling | None) -> tuple[str, list[str]]:
+def _new_sheet(
+    table: TableFile, folder: Path, before: StoredLabelling | None
+) -> tuple[str, list[str]]:
     """Return the name of a new sheet, which replaces none that is filled in, and a note."""
     can_write = SPREADSHEETS.get(table.path.suffix.lower()) == "openpyxl"
     suffix = SPREADSHEET if can_write and is_installed("openpyxl") else ".csv"
@@ -395,7 +397,7 @@ def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
     return name
 
 
-def _may_be_replaced(folder: Path, before: Labelling) -> bool:
+def _may_be_replaced(folder: Path, before: StoredLabelling) -> bool:
     """Return whether the sheet of a comparison has no labels, or is not there."""
     path = folder / before.files["sheet"]
     try:
@@ -405,7 +407,7 @@ def _may_be_replaced(folder: Path, before: Labelling) -> bool:
 
 
 def write_labelling(
-    labelling: Labelling, result: Comparison, table: TableFile, folder: Path
+    labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
 ) -> None:
     """Write the sheet, unless the one there stays, the page, the models, and what is stored."""
     (folder / MODELS).mkdir(exist_ok=True)
@@ -426,7 +428,7 @@ def _digest(asked: Settlement) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _task(labelling: Labelling, folder: Path) -> LabellingTask:
+def _task(labelling: StoredLabelling, folder: Path) -> LabellingTask:
     """Return what the page for labelling shows."""
     asked, sheet = labelling.settlement, labelling.sheet
     pairs = [
@@ -463,7 +465,7 @@ def _task(labelling: Labelling, folder: Path) -> LabellingTask:
     )
 
 
-def _abouts(labelling: Labelling) -> list[str]:
+def _abouts(labelling: StoredLabelling) -> list[str]:
     """Return what every question settles, as part of a sentence.
 
     The first one alone settles which model to use, unless another model may beat the baseline too.
@@ -481,7 +483,7 @@ def _abouts(labelling: Labelling) -> list[str]:
     return named
 
 
-def update_report(labelling: Labelling, folder: Path) -> str:
+def update_report(labelling: StoredLabelling, folder: Path) -> str:
     """Write what labels say into the report; return a sentence if that cannot be done."""
     path, course = folder / labelling.files["report"], labelling.course
     settling = course.settling(labelling.settlement)

@@ -56,9 +56,9 @@ from primum.pages.page import (
     Facts,
     Folded,
     PageBlock,
+    PageTable,
     ReplaceablePart,
     Section,
-    Table,
     Text,
     asset,
     markdown_of,
@@ -94,7 +94,7 @@ def changes_chart(result: "Comparison") -> Chart:
         f"{name}: {measure.show_range(*verdict.interval)}, {ANSWERS[verdict.answer]}"
         for name, verdict in verdicts
     )
-    numbers = Table.of(
+    numbers = PageTable.of(
         f"{label}, from cross-validation; from and to are the ends of the {level} interval. "
         "Negative is better.",
         ("Method", "Change", "From", "To", "Answer"),
@@ -153,7 +153,7 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
         for curve in series
     ]
     rows = [(Cell.of(n), *(Cell(of.get(n, "–")) for of in texts)) for n in sizes]
-    return Chart(drawing, caption, Table.of(f"{what} ± standard error.", (label, *names), rows))
+    return Chart(drawing, caption, PageTable.of(f"{what} ± standard error.", (label, *names), rows))
 
 
 def _series(result: "Comparison", axis: str) -> list[Curve]:
@@ -426,7 +426,7 @@ def _shares(result: "Comparison") -> list[PageBlock]:
         *("Class", "Share of labelled rows", "Share of unlabelled rows", f"{level} interval"),
         "Unlabelled rows, about",
     )
-    return [Text(text), Table.of(caption, header, rows)]
+    return [Text(text), PageTable.of(caption, header, rows)]
 
 
 def _chosen_sentence(n_chosen: int) -> str:
@@ -457,7 +457,7 @@ def _methods(result: "Comparison") -> list[PageBlock]:
     name = capitalised(measure.name)
     needed = compared[0].judged.level if compared else result.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
-    table = Table.of(
+    table = PageTable.of(
         f"{name} on held-out rows, and its change from the baseline{unit_of(measure)}; lower is "
         "better. Observed change: the difference of the two means. Estimated change: "
         f"{estimation(result.loss.scoring)}. Interval: contains the true change with {share} "
@@ -520,7 +520,7 @@ def _harm(result: "Comparison") -> list[PageBlock]:
                 texts.append(verdict.text)
     if not rows:
         return []
-    table = Table.of(
+    table = PageTable.of(
         "P(worse): the probability that the method is worse by more than the difference that "
         "counts as none. The comparison with the baseline decides which model to use; that "
         "with the same method without unlabelled rows shows what these contribute.",
@@ -557,7 +557,7 @@ def _changed(result: "Comparison") -> list[PageBlock]:
         (what, heading), show = target.changed_in_words, target.show_changed
         rows = [(name, Cell(show(share), value=share)) for name, share in shares.items()]
         caption = f"{what}: mean over all splits, on {n_rows}."
-        blocks.append(Table.of(caption, ("Method", heading), rows))
+        blocks.append(PageTable.of(caption, ("Method", heading), rows))
     return [*blocks, *one_by_one]
 
 
@@ -577,7 +577,7 @@ def _coefficients(result: "Comparison") -> list[PageBlock]:
         "an embedding together, and words and groups of characters (in quotes) by their rarity. "
         "Coefficients describe the model, not causes."
     )
-    return [Table.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
+    return [PageTable.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
 
 def _columns(result: "Comparison") -> list[PageBlock]:
@@ -591,7 +591,7 @@ def _columns(result: "Comparison") -> list[PageBlock]:
         "weights of words are learnt in every training set, never from held-out rows."
     )
     header = ("Column", "Kind", "Used", "What is done", "Note")
-    return [Table.of(caption, header, rows)] if rows else []
+    return [PageTable.of(caption, header, rows)] if rows else []
 
 
 def _named_once(columns: "Sequence[Column]") -> "list[Column]":
@@ -640,7 +640,7 @@ def _run(result: "Comparison") -> list[PageBlock]:
     return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
 
 
-def _fits_table(result: "Comparison") -> Table:
+def _fits_table(result: "Comparison") -> PageTable:
     """Return the classifiers with the time of their fits and the p-values of their differences."""
     methods, rows = {method.name: method for method in result.methods}, []
     learner = result.plan.table.target.learner
@@ -650,7 +650,7 @@ def _fits_table(result: "Comparison") -> Table:
             p_value = NONE if method.p_value is None else Cell(f"{method.p_value:.2g}")
             numbers = [f"{method.seconds:.2g}", str(method.n_splits), p_value]
         rows.append([entry.name, *numbers, " ".join(repr(last_step(entry.estimator)).split())])
-    return Table.of(
+    return PageTable.of(
         f"{capitalised(learner)}s, each fitted to the prepared columns. Time: mean of one fit and "
         "its predictions. p: two-sided p-value of the difference from the baseline, adjusted "
         "for the number of methods by Holm's method.",

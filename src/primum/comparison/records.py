@@ -151,7 +151,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedFit:
     """A fit that raised an error.
 
     Attributes
@@ -389,11 +389,11 @@ class Records:
         return self.plan.judge(own.folds).difference(own.all, others.all, loss)
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[FailedFit]:
         """The fits that raised an error."""
         with_names = self.plan.table.target.with_names
         return [
-            Failure(fit.name, fit.stage, fit.number, with_names(str(fit.note)))
+            FailedFit(fit.name, fit.stage, fit.number, with_names(str(fit.note)))
             for fit in self.done.values()
             if fit.predicted is None
         ]

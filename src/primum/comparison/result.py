@@ -32,7 +32,7 @@ from primum.comparison.page import (
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import (
     CurvePoint,
-    Failure,
+    FailedFit,
     Fit,
     OwnDifference,
     Records,
@@ -128,7 +128,7 @@ class Comparison:
         without unlabelled rows, or if the baseline has no scores or failed in a split.
     shift : ShiftWeights or None
         What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
-    failures : list of Failure
+    failures : list of FailedFit
         Fits that raised an error: ``name``, ``stage``, ``split``, ``reason`` and ``text``.
     left_out : list of str
         What is not part of the result, and why.
@@ -202,7 +202,7 @@ class Comparison:
         return with_article(name, self.plan.baseline_in_words)
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[FailedFit]:
         """The fits that raised an error."""
         return self.records.failures
 

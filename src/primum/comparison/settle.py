@@ -44,7 +44,7 @@ from primum.judging.words import (
     quoted,
 )
 from primum.pages.charts import bounds_chart
-from primum.pages.page import Cell, Chart, PageBlock, ReplaceablePart, Table, Text
+from primum.pages.page import Cell, Chart, PageBlock, PageTable, ReplaceablePart, Text
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import YES
 
@@ -548,7 +548,7 @@ def settlement_part(settling: SettledComparison, recommended: str) -> Replaceabl
     return ReplaceablePart(PART, [*blocks, *map(settlement_chart, drawn)])
 
 
-def _questions(pairs: Sequence[SettledPair]) -> Table:
+def _questions(pairs: Sequence[SettledPair]) -> PageTable:
     rows = [
         (
             f"{capitalised(found.challenger)} against {found.baseline}",
@@ -568,7 +568,7 @@ def _questions(pairs: Sequence[SettledPair]) -> Table:
         f"{counted(first.pair.n_margin, 'row')} makes no practical difference."
     )
     header = ("Models", "Rows that differ", "Labels", "From", "To", "Answer")
-    return Table.of(caption, header, rows)
+    return PageTable.of(caption, header, rows)
 
 
 def settlement_chart(found: SettledPair) -> Chart:
@@ -606,13 +606,13 @@ def settlement_chart(found: SettledPair) -> Chart:
     return Chart(drawing, caption, _steps(path, what))
 
 
-def _steps(path: Sequence[tuple[int, int]], what: str) -> Table:
+def _steps(path: Sequence[tuple[int, int]], what: str) -> PageTable:
     """Return the bounds where they change, the last always."""
     changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
     step = -(-len(changes) // MAX_STEPS)
     places = sorted({*changes[::step], len(path) - 1})
     rows = [(Cell.of(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
-    return Table.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
+    return PageTable.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
 
 
 def _signed(number: int) -> str:

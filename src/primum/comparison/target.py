@@ -51,7 +51,7 @@ from primum.methods import (
     SelfLearningClassifier,
     TSVMClassifier,
 )
-from primum.pages.page import Cell, Table
+from primum.pages.page import Cell, PageTable
 from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
 from primum.reading.labels import MAX_CODES, KnownLabels
@@ -163,7 +163,7 @@ def _in_stack(entry: Entry, of_stack: Mapping[str, type], taken: Collection[str]
 
 
 @dataclass(frozen=True)
-class KnownTarget:
+class PredictedTarget:
     """What both kinds of targets have.
 
     Attributes
@@ -192,7 +192,7 @@ class KnownTarget:
 
 
 @dataclass(frozen=True)
-class ClassTarget(KnownTarget):
+class ClassTarget(PredictedTarget):
     """Classes to predict: codes 0, 1, ..., -1 where unknown; scores of classes are averaged.
 
     Attributes
@@ -459,7 +459,7 @@ class ClassTarget(KnownTarget):
         """Return what ``changed`` returned as text."""
         return f"{changed:.1%}"
 
-    def labels_table(self, result: "Comparison") -> Table:
+    def labels_table(self, result: "Comparison") -> PageTable:
         """Return the known labels of a comparison, without chosen ones, as a table."""
         counts = self.known.counts
         rows = [
@@ -468,7 +468,7 @@ class ClassTarget(KnownTarget):
         ]
         without = ", without chosen ones" if result.plan.table.n_chosen else ""
         caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
-        return Table.of(caption, ("Class", "Labelled rows", "Share"), rows)
+        return PageTable.of(caption, ("Class", "Labelled rows", "Share"), rows)
 
     def alerts(self, loss: Loss) -> list[Alert]:
         """Return a warning that errors say little, if a class is rare and has few labels."""
@@ -505,7 +505,7 @@ class ClassTarget(KnownTarget):
 
 
 @dataclass(frozen=True)
-class NumberTarget(KnownTarget):
+class NumberTarget(PredictedTarget):
     """Numbers to predict: NaN where unknown; predictions are averaged.
 
     Its members are those of ``ClassTarget``, which describes them.
@@ -720,7 +720,7 @@ class NumberTarget(KnownTarget):
     def show_changed(self, changed: float) -> str:  # noqa: D102
         return f"{float(f'{changed:.3g}'):,.10g}"
 
-    def labels_table(self, result: "Comparison") -> Table:
+    def labels_table(self, result: "Comparison") -> PageTable:
         """Return quantiles of the known numbers, and of predictions for unlabelled rows."""
         without = ", without chosen ones" if result.plan.table.n_chosen else ""
         caption = f"Quantiles of the known numbers{without}."
@@ -732,7 +732,7 @@ class NumberTarget(KnownTarget):
                 "rows; they usually vary less than the numbers themselves."
             )
         below = (f"{share:.0%} below" for share in QUANTILES[1:-1])
-        return Table.of(caption, ["", "Smallest", *below, "Largest", "Mean"], rows)
+        return PageTable.of(caption, ["", "Smallest", *below, "Largest", "Mean"], rows)
 
     def _quantiles(self, numbers: Floats) -> list[Cell]:
         """Return quantiles of numbers, and their mean, as cells."""

@@ -50,7 +50,7 @@ SAME_MINIMUM = 1e-6
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """An experiment of the paper.
 
     Attributes
@@ -104,13 +104,13 @@ class Plan:
 
 
 PLANS = {
-    "table2": Plan(
+    "table2": ExperimentPlan(
         title="Cross-validation, least squares (Table 2)",
         design=CrossValidation(),
         methods=(*listed.LEAST_SQUARES, *listed.BASELINES),
         published="table2",
     ),
-    "table3": Plan(
+    "table3": ExperimentPlan(
         title="Cross-validation, support vector machines (Table 3)",
         design=CrossValidation(),
         methods=listed.SUPPORT_VECTORS,
@@ -124,14 +124,14 @@ PLANS = {
         "(plain) is the loop as described.",
         reconstructed=("Self-Learning", "Self-Learning (plain)"),
     ),
-    "curves": Plan(
+    "curves": ExperimentPlan(
         title="Learning curves",
         design=LearningCurve(),
         methods=(*listed.LEAST_SQUARES, *listed.FURTHER_LEAST_SQUARES),
         published="curves",
         undrawn=tuple(method.name for method in listed.FURTHER_LEAST_SQUARES),
     ),
-    "prior-curves": Plan(
+    "prior-curves": ExperimentPlan(
         title="Learning curves with the true shares of the classes",
         design=LearningCurve(),
         methods=(listed.LEAST_SQUARES[0], *listed.WITH_TRUE_SHARES),
@@ -139,7 +139,7 @@ PLANS = {
         remark="ICLS_prior and Projection_prior know the true shares of the classes among the "
         "unlabelled rows, as in the published runs: with one unlabelled row both are the oracle.",
     ),
-    "peaking": Plan(
+    "peaking": ExperimentPlan(
         title="Peaking",
         design=LearningCurve(n_labeled=10, sizes=tuple(range(1, 151))),
         methods=(*listed.LEAST_SQUARES, listed.NEAREST_TWIN),

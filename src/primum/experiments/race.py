@@ -32,7 +32,7 @@ from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, describe_data
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
-from primum.experiments.paper import Plan
+from primum.experiments.paper import ExperimentPlan
 from primum.experiments.scenarios import COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
@@ -155,8 +155,10 @@ def race_summary(compared: DataFrame) -> DataFrame:
     return DataFrame(rows, columns=columns)
 
 
-def _race(title: str, n_labeled: int | None = None, n_classes: int = 2, **data: Any) -> Plan:
-    return Plan(title, HoldOut(n_labeled), (race_method(n_classes),), repeats=20, **data)
+def _race(
+    title: str, n_labeled: int | None = None, n_classes: int = 2, **data: Any
+) -> ExperimentPlan:
+    return ExperimentPlan(title, HoldOut(n_labeled), (race_method(n_classes),), repeats=20, **data)
 
 
 # Scikit-learn's digits: ten classes, 64 features, 1797 rows.

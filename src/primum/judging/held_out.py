@@ -53,7 +53,7 @@ from primum.judging.losses import (
     undefined_in_a_fold,
 )
 from primum.judging.objectives import COST, Objective, cross_fitted_codes
-from primum.judging.words import Sample
+from primum.judging.words import JudgedSample
 from primum.reading.data import effective_size
 from primum.reading.folds import Fold
 
@@ -115,12 +115,12 @@ class HeldOut:
         return None if self.weight is None else self.weight[self.rows]
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> JudgedSample:
         """How many rows there are, for the wording of a verdict."""
         n_groups = None if self.groups is None else self._n_scored_units
         n_drawn, n_scored = len(self.drawn), len(np.unique(self.rows))
         n_chosen = len(self.truth) - n_drawn
-        return Sample(n_drawn, n_scored, n_groups, self.n_unlabeled, n_chosen)
+        return JudgedSample(n_drawn, n_scored, n_groups, self.n_unlabeled, n_chosen)
 
     @property
     def drawn(self) -> Index:

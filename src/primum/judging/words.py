@@ -127,7 +127,7 @@ def interval_level(level: float) -> float:
 
 
 @dataclass(frozen=True)
-class Sample:
+class JudgedSample:
     """The labelled rows that a verdict is based on.
 
     Attributes
@@ -219,7 +219,7 @@ def verdict_of(
     baseline: str = "the baseline",
     measure: Measure = ERROR,
     level: float = LEVEL,
-    sample: Sample | None = None,
+    sample: JudgedSample | None = None,
 ) -> Verdict:
     """Return the verdict on a method against its baseline.
 
@@ -233,7 +233,7 @@ def verdict_of(
         How the loss is called and shown.
     level : float, default=0.95
         The probability that an answer needs.
-    sample : Sample, optional
+    sample : JudgedSample, optional
         The labelled rows; by default as many as the difference is based on.
 
     Returns
@@ -254,7 +254,7 @@ to -3.5 points, probability above 99%).
     answer, interval = answer_of(odds, level), posterior.interval(interval_level(level))
     change = posterior.interval(0.0)[0]
     unclear = answer == CANNOT_TELL
-    sample = Sample(n_units) if sample is None else sample
+    sample = JudgedSample(n_units) if sample is None else sample
     settle = sample.to_settle(n_units, posterior.labels_to_settle(level)) if unclear else None
     by_rows = posterior.disagreement is not None and sample.n_unlabeled
     next_step = LABEL_THE_DIFFERENT if by_rows else sample.settling(settle)
@@ -314,7 +314,7 @@ def _unclear(
     return f"{first} {likely}, but with {sample} this is not certain: {may}"
 
 
-def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: Sample) -> str:
+def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: JudgedSample) -> str:
     """Return a sentence on the held-out rows, or groups, that decide a verdict on errors.
 
     A row that is held out several times is predicted as often, and counts by its shares.

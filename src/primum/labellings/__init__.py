@@ -20,8 +20,8 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
-from primum.labellings.last_pass import Reading, ScoreComparison, read_rows
-from primum.labellings.prior import PriorProof, Shares
+from primum.labellings.last_pass import PassMeasures, ScoreComparison, read_rows
+from primum.labellings.prior import PriorProof, ShareBounds
 from primum.labellings.problem import LabelProblem, ProblemColumns, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex, centres_of, is_uniform
 from primum.labellings.streamed import StreamedColumns

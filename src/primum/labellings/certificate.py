@@ -13,7 +13,7 @@ import numpy as np
 from primum.labellings.implicit import ImplicitProblem, share_of_all
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import LOSS_ROUNDING, Judgement, LabelProblem, Solution
+from primum.labellings.problem import LOSS_ROUNDING, LabelProblem, ProvenGap, Solution
 
 EPS = float(np.finfo(float).eps)
 # Shares of a converged fit may be outside their bounds by this much.
@@ -338,7 +338,7 @@ def is_proven(implicit: ImplicitProblem, solution: Solution, *, tol: float) -> b
 
 
 def _converged(
-    judged: Judgement, distance: Judgement | None, prior: PriorProof | None, tol: float
+    judged: ProvenGap, distance: ProvenGap | None, prior: PriorProof | None, tol: float
 ) -> bool:
     if prior is not None and prior.violation > SHARE_TOLERANCE:
         return False
@@ -348,7 +348,7 @@ def _converged(
 
 def _judge_labelling(
     implicit: ImplicitProblem, solution: Solution, tol: float
-) -> tuple[Judgement, PriorProof | None]:
+) -> tuple[ProvenGap, PriorProof | None]:
     """Return the objective of a labelling and its gap, and what is known of its shares."""
     if implicit.prior is not None and solution.multipliers.size:
         return _judge_prior(implicit.prior, solution, tol)
@@ -361,7 +361,7 @@ def _judge_labelling(
     return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above)), None
 
 
-def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Judgement:
+def _above_the_twin(problem: LabelProblem, judged: ProvenGap, tol: float) -> ProvenGap:
     """Return a judgement that is not within tol with the bound that no model is below the twin.
 
     Where labels may be huge, their bounds magnify the rounding of every other dual point.
@@ -374,7 +374,7 @@ def _above_the_twin(problem: LabelProblem, judged: Judgement, tol: float) -> Jud
 
 def _judge_prior(
     prior: PriorProblem, solution: Solution, tol: float
-) -> tuple[Judgement, PriorProof]:
+) -> tuple[ProvenGap, PriorProof]:
     nu = solution.multipliers
     judged, shares = prior.judge(solution.labels, nu, solution.moment, solution.dual, tol)
     bounds, unit = prior.prior.shares, prior.problem.loss_unit
@@ -382,8 +382,8 @@ def _judge_prior(
 
 
 def _judge_distance(
-    implicit: ImplicitProblem, solution: Solution, judged: Judgement
-) -> Judgement | None:
+    implicit: ImplicitProblem, solution: Solution, judged: ProvenGap
+) -> ProvenGap | None:
     """Return the squared distance to the twin and its gap, if it breaks the tie."""
     if implicit.tie is None or solution.pull is None:
         return None
@@ -392,7 +392,7 @@ def _judge_distance(
 
 
 def _moved(
-    problem: LabelProblem, judged: Judgement, distance: Judgement | None, summary: FitSummary
+    problem: LabelProblem, judged: ProvenGap, distance: ProvenGap | None, summary: FitSummary
 ) -> bool | None:
     """Return whether the scores moved; None if the gaps are too large to decide."""
     if problem.n_rows == 0:

@@ -31,7 +31,7 @@ from primum.equations.normal import equations_of
 from primum.labellings.labelling import Labelling
 from primum.labellings.problem import FormedColumns, ProblemColumns
 from primum.labellings.sets import LabelSet, any_class
-from primum.labellings.streamed import KnownSums, StreamedColumns
+from primum.labellings.streamed import ColumnSums, StreamedColumns
 from primum.rows import LabeledRows, Rows
 
 # Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
@@ -72,7 +72,7 @@ class LeastSquaresFamily:
         return self.equations.solve(self.known + moment, start)
 
     def columns(
-        self, B: Floats, known: Callable[[], KnownSums | None] | None = None
+        self, B: Floats, known: Callable[[], ColumnSums | None] | None = None
     ) -> ProblemColumns:
         """Return the matrix ``M = B X_u'`` of a label problem in the form that suits its size.
 

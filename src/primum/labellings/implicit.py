@@ -65,11 +65,11 @@ from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
 from primum.labellings.family import DETERMINED, LabeledLoss, LeastSquaresFamily
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
-from primum.labellings.prior import Shares
+from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, ProblemColumns, centred, without_mean
 from primum.labellings.sets import LabelSet
-from primum.labellings.streamed import KnownSums
+from primum.labellings.streamed import ColumnSums
 from primum.rows import ArrayRows, LabeledRows, to_numpy
 
 # "auto" is one of the others: ``chosen_metric`` says which one.
@@ -206,7 +206,7 @@ def implicit_problem(
 
 
 def with_prior(
-    implicit: ImplicitProblem, family: LeastSquaresFamily, shares: Shares
+    implicit: ImplicitProblem, family: LeastSquaresFamily, shares: ShareBounds
 ) -> ImplicitProblem:
     """Return the problem with bounds on the shares of the classes among the unlabelled rows."""
     if implicit.tie is not None:
@@ -223,7 +223,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
     """Return ``M = W Z_u'``."""
     T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
 
-    def known() -> KnownSums | None:
+    def known() -> ColumnSums | None:
         """Return the sums over all rows less those over the labelled ones."""
         Z = coordinates.design(labeled.rows).dot(T)
         of_labeled = (labeled.root**2 * Z.T) @ Z
@@ -232,7 +232,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
         ridge = coordinates.ridge * (T[first:].T @ T[first:])
         of_unlabeled = np.eye(len(ridge)) - ridge - of_labeled
         of_columns = coordinates.weight**0.5 * (W @ of_unlabeled[0]) if first else None
-        return KnownSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
+        return ColumnSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
 
     return family.columns(product(T, W.T).T, known)
 

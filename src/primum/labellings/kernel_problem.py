@@ -30,7 +30,7 @@ from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
 from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem, share_of_all, without_level
-from primum.labellings.prior import Shares
+from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet
@@ -89,7 +89,7 @@ def kernel_problem(
     alpha_labeled: float,
     supervised: Linear,
     labels: LabelSet | None = None,
-    shares: Shares | None = None,
+    shares: ShareBounds | None = None,
 ) -> ImplicitProblem:
     """Return the problem of a metric, a label set and bounds on the shares of the classes.
 

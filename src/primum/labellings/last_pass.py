@@ -34,7 +34,7 @@ SAME_SINGLE_SCORES = 5e-7
 
 
 @dataclass(frozen=True)
-class Reading:
+class PassMeasures:
     """What was measured.
 
     Attributes
@@ -58,9 +58,9 @@ class Reading:
     slack: Any = None
     labels: Any = None
 
-    def __add__(self, other: "Reading") -> "Reading":
+    def __add__(self, other: "PassMeasures") -> "PassMeasures":
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Reading(*(None if mine is None else mine + others for mine, others in pairs))
+        return PassMeasures(*(None if mine is None else mine + others for mine, others in pairs))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ScoreComparison:
         models = (self.one, self.other)
         return np.column_stack([frame.coefficients(*model) for model in models])
 
-    def read(self, view: View, scores: Any) -> Reading:
+    def read(self, view: View, scores: Any) -> PassMeasures:
         """Return the squares and changes of some rows, from the scores of all directions."""
         half, xp = scores.shape[0] // 2, view.xp
         difference = (scores[:half, :] - scores[half:, :]).T
@@ -87,7 +87,7 @@ class ScoreComparison:
         if half == 1:  # a dot product, which needs no temporary array
             difference = difference[:, 0]
         squares = view.product(difference, difference)
-        return Reading(squares, xp.count_nonzero(apart(view, scores, self.rounding)))
+        return PassMeasures(squares, xp.count_nonzero(apart(view, scores, self.rounding)))
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class LabellingToRead:
 
 def read_rows(
     family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToRead | None = None
-) -> Reading:
+) -> PassMeasures:
     """Measure the unlabelled rows, and compare the scores of all rows: one pass."""
-    equations, total = family.equations, Reading(0.0, 0)
+    equations, total = family.equations, PassMeasures(0.0, 0)
     labeled = equations.design(family.labeled.rows).add_up(_kernel(equations.frame, scores))
     if family.unlabeled.n_rows:
         total = family.unlabeled.add_up(_kernel(equations.frame, scores, labelling))
-    return Reading(
+    return PassMeasures(
         float(labeled.squares) + float(total.squares),
         int(total.changed),
         None if total.moment is None else to_numpy(total.moment),
@@ -140,7 +140,7 @@ def read_rows(
 
 def _kernel(
     frame: Frame, scores: ScoreComparison, labelling: LabellingToRead | None = None
-) -> Callable[[View], Reading]:
+) -> Callable[[View], PassMeasures]:
     """Return the kernel of the pass, with all products of the rows as one."""
     models = scores.directions(frame)
     if labelling is None:
@@ -152,7 +152,7 @@ def _kernel(
     def columns_from(P: Any, first: int) -> Any:
         return P[first : first + K, :].T if K > 1 else P[first, :]
 
-    def reading_of(view: View) -> Reading:
+    def reading_of(view: View) -> PassMeasures:
         P, slack = view.dot_by_column(V), None
         of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
@@ -189,7 +189,7 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
 
 
 # (model, what was measured, (dual point, sum of the slacks there) or None)
-Measured = tuple[Linear, Reading, tuple[Floats, float] | None]
+Measured = tuple[Linear, PassMeasures, tuple[Floats, float] | None]
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class _Read:
     moment: Floats
     gamma: Floats
     xi: Floats | None
-    reading: Reading
+    reading: PassMeasures
 
 
 @dataclass

@@ -30,7 +30,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import by_row
 from primum.labellings.labelling import Labelling
-from primum.labellings.problem import Judgement, LabelProblem, ProblemColumns, centred
+from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, centred
 from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
@@ -111,7 +111,7 @@ class NearestTwin:
         pull: Floats,
         labeled_gap: float,
         moment: Floats | None = None,
-    ) -> Judgement:
+    ) -> ProvenGap:
         """Return the squared distance to the twin, and a bound on its decrease at this loss.
 
         ``pull`` is u. ``labeled_gap``, in units of P, bounds the difference between the labelled
@@ -130,4 +130,4 @@ class NearestTwin:
         slack = self.columns.gaps(self.labels, duals, q) + price
         distance = float(np.sum((Mq - self.twin) ** 2)) / self.total
         # Nothing is nearer to the twin than the twin itself.
-        return Judgement(distance, min(2.0 * float(slack.min()) / self.total, distance))
+        return ProvenGap(distance, min(2.0 * float(slack.min()) / self.total, distance))

@@ -53,7 +53,7 @@ SHARE_EPS = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Shares:
+class ShareBounds:
     """Bounds on the mean label: one pair, or one for each class.
 
     Attributes
@@ -126,7 +126,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldDirections:
     """Directions of M Q that the bounds of a prior hold, at some Xi.
 
     Attributes
@@ -147,7 +147,7 @@ class Prior:
 
     Attributes
     ----------
-    shares : Shares
+    shares : ShareBounds
         The bounds.
     direction : array (r,)
         u.
@@ -157,7 +157,7 @@ class Prior:
         w.
     """
 
-    shares: Shares
+    shares: ShareBounds
     direction: Floats
     offset: Floats
     total: float
@@ -192,7 +192,9 @@ class Prior:
         change = self.direction @ direction
         return float(np.vdot(self._multipliers(self.of(z) + s * change), change))
 
-    def held(self, z: Floats, contrasts: Floats | None, sigma: float, n_rows: int) -> Held | None:
+    def held(
+        self, z: Floats, contrasts: Floats | None, sigma: float, n_rows: int
+    ) -> HeldDirections | None:
         """Return what the bounds hold at ``z = Xi + T``, for Newton's method at some sigma."""
         free = self.shares.derivative(self.of(z))
         if contrasts is not None:
@@ -204,7 +206,7 @@ class Prior:
         # Along u, a row has the curvature sigma w_i / (w |u|)^2.
         of_row = sigma / (n_rows * self.total * self.length**2)
         curvature = min(max(DAMPING * of_row, SOFT), 1.0)
-        return Held(np.kron(vectors, self.direction[:, None] / self.length), curvature)
+        return HeldDirections(np.kron(vectors, self.direction[:, None] / self.length), curvature)
 
     def along_one(self, g: Floats, curvature: float, turn: int) -> Floats:
         """Return a step against the gradient along u for one of the classes, in turn.
@@ -277,7 +279,7 @@ class PriorProof:
     @property
     def violation(self) -> float:
         """By how much the shares are outside their bounds."""
-        return Shares(self.low, self.high).violation(self.shares)
+        return ShareBounds(self.low, self.high).violation(self.shares)
 
     def __str__(self) -> str:
         if not np.any(self.multipliers):

@@ -12,8 +12,8 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.labellings.labelling import Labelling
-from primum.labellings.prior import Prior, Shares
-from primum.labellings.problem import Judgement, LabelProblem, ProblemColumns, centred, weighted
+from primum.labellings.prior import Prior, ShareBounds
+from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, centred, weighted
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
 # needed, and the worse conditioned is the problem.
@@ -78,7 +78,7 @@ class PriorProblem:
         moment: Floats | None = None,
         dual: Floats | None = None,
         tol: float = 0.0,
-    ) -> tuple[Judgement, Floats]:
+    ) -> tuple[ProvenGap, Floats]:
         """Return the objective of q and its gap, and the shares of q.
 
         If ``M Q - T`` does not prove q to be within tol and a solver's dual point is given, that
@@ -105,7 +105,7 @@ class PriorProblem:
 
 
 def prior_problem(
-    problem: LabelProblem, shares: Shares, total: float, ones: Floats | None = None
+    problem: LabelProblem, shares: ShareBounds, total: float, ones: Floats | None = None
 ) -> PriorProblem:
     """Return the problem with a prior; ``total`` is the weight of all unlabelled rows.
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from primum._typing import Floats, Index
 from primum.labellings.labelling import Labelling
-from primum.labellings.prior import Held, Prior
+from primum.labellings.prior import HeldDirections, Prior
 from primum.labellings.sets import LabelInterval, LabelSet, contrasts_of
 from primum.rows import library_of
 
@@ -342,7 +342,7 @@ class LabelProblem:
         """Return whether the shares at ``M Q - T`` are within the bounds of the prior."""
         return self.prior is None or self.prior.meets(residual + self.target)
 
-    def held(self, xi: Floats, sigma: float, damping: float = 1.0) -> Held | None:
+    def held(self, xi: Floats, sigma: float, damping: float = 1.0) -> HeldDirections | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
             return None
@@ -356,7 +356,7 @@ class LabelProblem:
         tol: float = 0.0,
         moment: Floats | None = None,
         slack: tuple[Floats, float] | None = None,
-    ) -> "Judgement":
+    ) -> "ProvenGap":
         """Return the loss of q and a bound on its distance from the optimum: two passes.
 
         Any point Xi of the dual problem gives a lower bound: ``P(Q) - D(Xi)`` is the sum of the
@@ -377,10 +377,10 @@ class LabelProblem:
         """Return the sum of the slacks of all rows at a dual point: one pass."""
         return float(self.columns.gaps(self.labels, dual[None], q)[0])
 
-    def judgement(self, residual: Floats, gap: float) -> "Judgement":
+    def judgement(self, residual: Floats, gap: float) -> "ProvenGap":
         """Return the objective at ``M Q - T``, with a gap in units of P."""
         objective = self.loss_floor + self.loss_unit * half_square(residual)
-        return Judgement(objective, self.loss_unit * gap, self.scale)
+        return ProvenGap(objective, self.loss_unit * gap, self.scale)
 
 
 def half_square(values: Floats) -> float:
@@ -399,7 +399,7 @@ def without_mean(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ProvenGap:
     """Objective of a labelling, in mean loss, and a proven bound on how far it can be lowered."""
 
     objective: float

@@ -4,7 +4,7 @@ A solver for many rows needs few passes, so a pass computes as much as possible 
 dual point Xi and a sigma, everything that a Newton step needs, and the rows close to the hyperplane
 ``p = 0``, whose labels can then be solved for in memory.
 
-Two sums over the columns of M follow from the normal equations, without a pass (``KnownSums``). In
+Two sums over the columns of M follow from the normal equations, without a pass (``ColumnSums``). In
 the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum w z z' = I``, less the
 ridge; subtracting the labelled rows leaves the sum over the unlabelled ones. With an intercept, the
 first entry of every z is ``c = n^(-1/2)``, n being the weight of all data, so the first row of
@@ -42,17 +42,17 @@ Packed = tuple[Index, Block, Frame, Floats | None]
 
 
 @dataclass(frozen=True)
-class KnownSums:
+class ColumnSums:
     """The weighted sums ``M 1`` (None if there is no intercept) and ``M M'``."""
 
     of_columns: Floats | None
     gram: Floats
 
-    def scaled(self, factor: Floats) -> "KnownSums":
+    def scaled(self, factor: Floats) -> "ColumnSums":
         """Return the sums of the first dimensions of M, each multiplied by its factor."""
         r = len(factor)
         of_columns = None if self.of_columns is None else factor * self.of_columns[:r]
-        return KnownSums(of_columns, np.outer(factor, factor) * self.gram[:r, :r])
+        return ColumnSums(of_columns, np.outer(factor, factor) * self.gram[:r, :r])
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class BlockSweep:
 
 
 @dataclass(frozen=True)
-class Close:
+class RowSelection:
     """Which rows a pass collects: those undecided at a sigma, and those that have changed sides.
 
     Attributes
@@ -249,7 +249,7 @@ def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
 class StreamedColumns(ProblemColumns):
     """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
 
-    def __init__(self, B: Floats, design: Design, known: KnownSums | None = None) -> None:
+    def __init__(self, B: Floats, design: Design, known: ColumnSums | None = None) -> None:
         self.B, self.design, self.known = B, design, known
         self.shape, self.weight = (len(B), design.n_rows), design.rows.weight
         self._sum_of_all: Floats | None = None
@@ -430,7 +430,7 @@ class StreamedColumns(ProblemColumns):
             total.band and replace(total.band, sum=to_numpy(total.band.sum)),
         )
 
-    def look(self, labels: LabelSet, xi: Floats, sigma: float, close: Close) -> "Sweep":
+    def look(self, labels: LabelSet, xi: Floats, sigma: float, close: RowSelection) -> "Sweep":
         """Compute the same without the Gram matrices, and collect rows: one pass."""
         V = self.B.T @ xi
         V_before = None if close.before is None else self.B.T @ close.before

@@ -16,8 +16,8 @@ MANIFOLDS, GAUSSIANS = "Manifolds", "Gaussian classes"
 
 
 @dataclass(frozen=True)
-class Method:
-    """One method.
+class MethodEntry:
+    """One method, in the registry.
 
     Attributes
     ----------
@@ -69,37 +69,37 @@ class Variant:
 
 
 METHODS = [
-    Method("ICLSClassifier", "icls.classifier", ICLS),
-    Method("ICLSClassifierCV", "icls.tuned", ICLS),
-    Method("ICLSRegressor", "icls.regressor", ICLS),
-    Method("ICLSRegressorCV", "icls.tuned", ICLS),
-    Method("KernelICLSClassifier", "icls.kernel", ICLS),
-    Method("LeastSquaresClassifier", "least_squares.classifier", TWINS),
-    Method("LeastSquaresClassifierCV", "least_squares.tuning", TWINS),
-    Method("LeastSquaresRegressor", "least_squares.regressor", TWINS),
-    Method("LeastSquaresRegressorCV", "least_squares.tuning", TWINS),
-    Method("KernelLeastSquaresClassifier", "kernels", TWINS, "Kernel LS"),
-    Method("L2SVMClassifier", "svm.base", TWINS),
-    Method("LDAClassifier", "gaussian.base", TWINS),
-    Method("SelfLearningClassifier", "self_learning", LINEAR),
-    Method("EMLeastSquaresClassifier", "least_squares.em", LINEAR),
-    Method("USMClassifier", "least_squares.usm", LINEAR),
-    Method("HealyWestmacottClassifier", "least_squares.healy_westmacott", LINEAR),
-    Method("EntropyLogisticClassifier", "entropy", LINEAR, "Entropy logistic"),
-    Method("TSVMClassifier", "svm.tsvm", MACHINES),
-    Method("S4VMClassifier", "svm.s4vm", MACHINES, "S4VM"),
-    Method("WellSVMClassifier", "svm.wellsvm", MACHINES, "WellSVM"),
-    Method("LaplacianLeastSquaresClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian LS"),
-    Method("LaplacianSVMClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian SVM"),
-    Method("ManifoldClassifier", "manifold.kernel", MANIFOLDS),
-    Method("ManifoldKernel", "manifold.kernel", MANIFOLDS),
-    Method("EMLDAClassifier", "gaussian.em_lda", GAUSSIANS),
-    Method("MomentConstrainedLDAClassifier", "gaussian.moment_constrained_lda", GAUSSIANS),
-    Method("ICLDAClassifier", "gaussian.iclda", GAUSSIANS),
-    Method(
+    MethodEntry("ICLSClassifier", "icls.classifier", ICLS),
+    MethodEntry("ICLSClassifierCV", "icls.tuned", ICLS),
+    MethodEntry("ICLSRegressor", "icls.regressor", ICLS),
+    MethodEntry("ICLSRegressorCV", "icls.tuned", ICLS),
+    MethodEntry("KernelICLSClassifier", "icls.kernel", ICLS),
+    MethodEntry("LeastSquaresClassifier", "least_squares.classifier", TWINS),
+    MethodEntry("LeastSquaresClassifierCV", "least_squares.tuning", TWINS),
+    MethodEntry("LeastSquaresRegressor", "least_squares.regressor", TWINS),
+    MethodEntry("LeastSquaresRegressorCV", "least_squares.tuning", TWINS),
+    MethodEntry("KernelLeastSquaresClassifier", "kernels", TWINS, "Kernel LS"),
+    MethodEntry("L2SVMClassifier", "svm.base", TWINS),
+    MethodEntry("LDAClassifier", "gaussian.base", TWINS),
+    MethodEntry("SelfLearningClassifier", "self_learning", LINEAR),
+    MethodEntry("EMLeastSquaresClassifier", "least_squares.em", LINEAR),
+    MethodEntry("USMClassifier", "least_squares.usm", LINEAR),
+    MethodEntry("HealyWestmacottClassifier", "least_squares.healy_westmacott", LINEAR),
+    MethodEntry("EntropyLogisticClassifier", "entropy", LINEAR, "Entropy logistic"),
+    MethodEntry("TSVMClassifier", "svm.tsvm", MACHINES),
+    MethodEntry("S4VMClassifier", "svm.s4vm", MACHINES, "S4VM"),
+    MethodEntry("WellSVMClassifier", "svm.wellsvm", MACHINES, "WellSVM"),
+    MethodEntry("LaplacianLeastSquaresClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian LS"),
+    MethodEntry("LaplacianSVMClassifier", "manifold.laplacian", MANIFOLDS, "Laplacian SVM"),
+    MethodEntry("ManifoldClassifier", "manifold.kernel", MANIFOLDS),
+    MethodEntry("ManifoldKernel", "manifold.kernel", MANIFOLDS),
+    MethodEntry("EMLDAClassifier", "gaussian.em_lda", GAUSSIANS),
+    MethodEntry("MomentConstrainedLDAClassifier", "gaussian.moment_constrained_lda", GAUSSIANS),
+    MethodEntry("ICLDAClassifier", "gaussian.iclda", GAUSSIANS),
+    MethodEntry(
         "ContrastivePessimisticLDAClassifier", "gaussian.contrastive_pessimistic_lda", GAUSSIANS
     ),
-    Method("ScatterLDAClassifier", "gaussian.scatter_lda", GAUSSIANS),
+    MethodEntry("ScatterLDAClassifier", "gaussian.scatter_lda", GAUSSIANS),
 ]
 
 # A ridge makes likelihoods finite where there are fewer rows than features.
@@ -140,7 +140,7 @@ def modules() -> dict[str, str]:
     return {name: f"primum.methods.{home}" for name, home in sorted(homes.items())}
 
 
-def method_of(name: str) -> Method:
+def method_of(name: str) -> MethodEntry:
     """Return the method of a class."""
     return next(method for method in METHODS if method.name == name)
 

@@ -175,7 +175,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A caption, a header, rows of cells, and rows at the foot that are not sorted with them."""
 
     caption: str
@@ -429,7 +429,7 @@ class Chart:
 
     drawing: str
     caption: str
-    numbers: Table
+    numbers: PageTable
 
     def to_html(self) -> str:
         """Return HTML."""
@@ -532,7 +532,7 @@ def _markdown(blocks: Sequence[PageBlock]) -> str:
     """Return blocks as Markdown; a table comes after its caption."""
     parts: list[str] = []
     for block in blocks:
-        if isinstance(block, Table):
+        if isinstance(block, PageTable):
             parts.append(markdown_escape(block.caption))
         parts.append(block.to_markdown())
     return "\n\n".join(part for part in parts if part)

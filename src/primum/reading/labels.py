@@ -75,7 +75,7 @@ def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
 UNKNOWN = "-1 in a y of integers; None, NaN or pd.NA in any other"
 
 
-class KnownRows:
+class LabelIndices:
     """Which rows of X have a label, and which have none."""
 
     labeled: Index
@@ -96,7 +96,7 @@ class KnownRows:
 
 
 @dataclass(frozen=True)
-class KnownLabels(KnownRows):
+class KnownLabels(LabelIndices):
     """The content of y: classes, indices of labelled and unlabelled rows, labels as 0, 1, ..."""
 
     classes: AnyArray

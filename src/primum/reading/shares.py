@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
 from primum._typing import AnyArray, Floats, Mask
-from primum.labellings import LabelInterval, LabelSet, Shares, Simplex
+from primum.labellings import LabelInterval, LabelSet, ShareBounds, Simplex
 from primum.labellings.sets import PerRow
 from primum.reading.data import effective_size
 from primum.reading.targets import as_real
@@ -59,7 +59,7 @@ def prior_on(
     labeled: LabeledRows,
     unlabeled: Rows,
     labels: LabelSet | None,
-) -> tuple[Floats, Shares | None]:
+) -> tuple[Floats, ShareBounds | None]:
     """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
 
     ``labels`` are the label sets of the unlabelled rows (None: any label). Without such rows there
@@ -189,15 +189,15 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
 
 def bounds_on_labels(
     bounds: Floats, classes: AnyArray, labels: LabelSet | None, n_rows: int, weight: Floats | None
-) -> Shares:
+) -> ShareBounds:
     """Return the bounds on the mean label; refuse those that no possible labelling attains.
 
     ``weight`` are the weights of the unlabelled rows; None: 1.
     """
-    shares = Shares(bounds[:, 0], bounds[:, 1])
+    shares = ShareBounds(bounds[:, 0], bounds[:, 1])
     if len(classes) == 2:
         low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
-        shares = Shares(np.array(low), np.array(max(low, high)))
+        shares = ShareBounds(np.array(low), np.array(max(low, high)))
     if isinstance(labels, LabelInterval) and labels.bounds is not None:
         weights = _Weights.of(labels.bounds, n_rows, weight)
         return _within_reach(shares, classes, weights.mean(labels.bounds))
@@ -238,7 +238,7 @@ def _alone(possible: Mask) -> Mask:
     return np.asarray(possible & (possible.sum(axis=-1, keepdims=True) == 1))
 
 
-def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
+def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> ShareBounds:
     """Return shares that are possible one by one; those that miss it by rounding are moved."""
     names = classes[-1:] if shares.low.ndim == 0 else classes
     limits = np.broadcast_arrays(shares.low, shares.high, *reach)
@@ -250,11 +250,11 @@ def _within_reach(shares: Shares, classes: AnyArray, reach: Floats) -> Shares:
                 "of the unlabelled rows, but with the given partial labels it is between "
                 f"{least:.4g} and {most:.4g}: widen the prior or the partial labels."
             )
-    return Shares(np.minimum(shares.low, reach[1]), np.maximum(shares.high, reach[0]))
+    return ShareBounds(np.minimum(shares.low, reach[1]), np.maximum(shares.high, reach[0]))
 
 
 def _refuse_infeasible(
-    shares: Shares, classes: AnyArray, possible: PerRow, weights: _Weights
+    shares: ShareBounds, classes: AnyArray, possible: PerRow, weights: _Weights
 ) -> None:
     """Refuse bounds that cannot all be met at once."""
     if (shares.low <= 0).all() and (shares.high >= 1).all():
@@ -274,7 +274,7 @@ def _refuse_infeasible(
         )
 
 
-def _can_be_met(shares: Shares, masks: Mask, total: Floats) -> bool:
+def _can_be_met(shares: ShareBounds, masks: Mask, total: Floats) -> bool:
     """Return whether rows of given total weight per mask can be shared out within the bounds."""
     n_masks, n_classes = masks.shape
     # One unknown for every mask and class that it allows: the weight of its rows in that class.

@@ -11,7 +11,7 @@ import numpy as np
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings import LabelInterval
 from primum.reading.labels import (
-    KnownRows,
+    LabelIndices,
     as_one_dimensional,
     is_missing,
     refuse_infinity,
@@ -27,7 +27,7 @@ LARGEST_TARGET = 1e150
 
 
 @dataclass(frozen=True)
-class KnownTargets(KnownRows):
+class KnownTargets(LabelIndices):
     """The content of y, and the bounds of what it does not contain.
 
     Attributes

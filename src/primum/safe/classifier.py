@@ -17,7 +17,7 @@ from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_arguments
 from primum.reading.labels import KnownLabels
 from primum.safe.base import SafeStack, labeled_of
-from primum.safe.candidates import BASELINE, CandidateModel, Labels
+from primum.safe.candidates import BASELINE, CandidateModel, ClassTargets
 from primum.safe.candidates.entrants import OF_CLASSES, Entrants, Roster
 from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import Failure, OutOfFold
@@ -282,9 +282,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
 
     def _targets(
         self, given: FitArguments[KnownLabels], groups: Index | None, chosen: Mask | None
-    ) -> Labels:
+    ) -> ClassTargets:
         codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
-        return Labels(codes, len(given.labels.classes), weight, groups, chosen)
+        return ClassTargets(codes, len(given.labels.classes), weight, groups, chosen)
 
     def _stack(
         self, weights: dict[str, float], models: dict[str, CandidateModel]

@@ -47,7 +47,7 @@ _Held = tuple[Index, Floats, Floats | None]
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _TuningRows:
     """All rows with class codes (-1: unknown), their weights and groups."""
 
     X: Any
@@ -202,7 +202,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
             objective = self._objective(labels)
             mask = read_chosen(chosen, labels)
             entry = self._entry(rows)
-            data = _Rows(rows, codes, weight, _padded(groups, len(codes)))
+            data = _TuningRows(rows, codes, weight, _padded(groups, len(codes)))
             self.estimator_ = _fit(entry, data, np.arange(len(codes)))
             scores = self._out_of_fold(entry, data, labels, groups, mask)
             self._decide(objective, data, labels, scores)
@@ -232,7 +232,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
     def _out_of_fold(
         self,
         entry: Entry,
-        data: _Rows,
+        data: _TuningRows,
         labels: KnownLabels,
         groups: Any,
         chosen: Mask | None,
@@ -269,7 +269,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
         ]
 
     def _decide(
-        self, objective: Objective, data: _Rows, labels: KnownLabels, held: _Held | None
+        self, objective: Objective, data: _TuningRows, labels: KnownLabels, held: _Held | None
     ) -> None:
         """Keep the rule, and that of the supervised twin."""
         n_classes = len(labels.classes)
@@ -347,7 +347,7 @@ def _padded(groups: Any, n_rows: int) -> Any:
     return np.append(numbers, len(numbers) + np.arange(n_rows - len(numbers)))
 
 
-def _fit(entry: Entry, data: _Rows, rows: Index) -> Any:
+def _fit(entry: Entry, data: _TuningRows, rows: Index) -> Any:
     """Return the classifier fitted to some rows; penalties are chosen with groups kept together."""
     codes = data.codes[rows]
     if not entry.uses_unlabeled:
@@ -362,7 +362,7 @@ def _fit(entry: Entry, data: _Rows, rows: Index) -> Any:
 
 
 def _held_out(
-    entry: Entry, data: _Rows, labels: KnownLabels, fold: Fold
+    entry: Entry, data: _TuningRows, labels: KnownLabels, fold: Fold
 ) -> tuple[Floats, Floats | None]:
     """Return the scores of held-out rows by the classifier, and by its supervised twin."""
     unknown = np.flatnonzero(data.codes < 0)

@@ -14,7 +14,7 @@ from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_numbers
 from primum.reading.targets import KnownTargets
 from primum.safe.base import SafeStack, labeled_of
-from primum.safe.candidates import CandidateModel, Numbers
+from primum.safe.candidates import CandidateModel, NumberTargets
 from primum.safe.candidates.base import standardising
 from primum.safe.candidates.entrants import Entrants, Roster, of_numbers
 from primum.safe.findings import SafeVerdict, judge_stacks
@@ -231,11 +231,11 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
 
     def _targets(
         self, given: FitArguments[KnownTargets], groups: Index | None, chosen: Mask | None
-    ) -> Numbers:
+    ) -> NumberTargets:
         numbers, weight = given.labels.targets[given.known], given.weight_of(labeled_of(given))
         scale = standardising(numbers, weight)
         self.target_mean_, self.target_scale_ = scale.shift, scale.width
-        return Numbers(numbers, scale, weight, groups, chosen)
+        return NumberTargets(numbers, scale, weight, groups, chosen)
 
     def _stack(
         self, weights: dict[str, float], models: dict[str, CandidateModel]

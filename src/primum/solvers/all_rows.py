@@ -1,8 +1,8 @@
 """All rows, in passes: what a solver for many rows does with them, and what it has found.
 
-A pass at a dual point Xi and a sigma (``AllRows.at``) gives psi, its gradient and Hessian and both
-bounds on the optimum, and collects the rows close to the hyperplane. Labels that may be the answer
-are measured in a pass of their own (``measured``).
+A pass at a dual point Xi and a sigma (``SampledProblem.at``) gives psi, its gradient and Hessian
+and both bounds on the optimum, and collects the rows close to the hyperplane. Labels that may be
+the answer are measured in a pass of their own (``measured``).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import LabelProblem, centred, half_square
 from primum.labellings.sets import best_differs, undecided_rows
-from primum.labellings.streamed import Close, StreamedColumns, Sweep
+from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
 from primum.solvers.faces import n_contrasts
 
 # If a larger fraction of the rows stays undecided, the twin may be feasible.
@@ -49,7 +49,7 @@ MeasureLabels = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float
 
 
 @dataclass(frozen=True)
-class AllRows:
+class SampledProblem:
     """The problem of all rows, and a sample of them that predicts what a step would do.
 
     If ``rough`` is True, rows in single precision are multiplied as they are.
@@ -87,7 +87,7 @@ class AllRows:
         )
         return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
 
-    def look(self, xi: Floats, sigma: float, close: Close) -> SweptPoint:
+    def look(self, xi: Floats, sigma: float, close: RowSelection) -> SweptPoint:
         """Return a point with its sweep, which collects rows, in one pass."""
         sweep = self.columns.look(self.problem.labels, xi, sigma, close)
         return SweptPoint(xi, sigma, 1.0, replace(sweep, Mq=centred(sweep.Mq)))
@@ -146,7 +146,7 @@ def path_gap(sweep: Sweep, g: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestSoFar:
     """The best labelling so far, its proven gap and the dual point that proves it.
 
     ``lost`` is True if Newton's steps did not converge from their start. ``nu`` are the multipliers
@@ -172,10 +172,10 @@ class Best:
         return self.feasible and self.gap <= goal
 
 
-def labels_on_path(rows: AllRows, point: SweptPoint, goal: float) -> Best:
+def labels_on_path(rows: SampledProblem, point: SweptPoint, goal: float) -> BestSoFar:
     """Return the labels of a point of the path, with their gap."""
     problem, xi, sweep = rows.problem, point.xi, point.sweep
-    best = Best(
+    best = BestSoFar(
         rows.gap(point),
         xi,
         HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
@@ -189,7 +189,7 @@ def labels_on_path(rows: AllRows, point: SweptPoint, goal: float) -> Best:
     return measured(rows, best) if at_goal else replace(best, gap=np.inf)
 
 
-def measured(rows: AllRows, best: Best) -> Best:
+def measured(rows: SampledProblem, best: BestSoFar) -> BestSoFar:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
     problem, nu = rows.problem, best.nu
     assert best.labels is not None

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings.prior import SOFT, Held
+from primum.labellings.prior import SOFT, HeldDirections
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import (
@@ -100,7 +100,7 @@ def newton_direction(
     faces: Sequence[Face],
     sigma: float,
     g: Floats,
-    held: Held | None = None,
+    held: HeldDirections | None = None,
     *,
     exact: bool = False,
 ) -> Floats:
@@ -122,7 +122,7 @@ def newton_direction(
         if labels.shape and size > DIRECT_UP_TO and held is None:
             return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
         return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
-    open_labels = OpenLabels(columns, faces)
+    open_labels = OpenColumns(columns, faces)
     if held is None and open_labels.by_class_is_faster():
         moved = solve_by_class(*open_labels.system(g), 1.0 / sigma)
         if moved is not None:
@@ -152,7 +152,7 @@ def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floa
 
 
 def _held_back(
-    labels: LabelSet, open_labels: "OpenLabels", S: Floats, direction: Floats, held: Held
+    labels: LabelSet, open_labels: "OpenColumns", S: Floats, direction: Floats, held: HeldDirections
 ) -> Floats:
     """Return the Newton direction with another curvature in place of I where a prior holds."""
     V, kept = held.directions, 1.0 - held.curvature
@@ -185,13 +185,13 @@ def moved_target(
     return moved + change, np.asarray(nu)
 
 
-def _released(held: Held, b: Floats) -> Floats:
+def _released(held: HeldDirections, b: Floats) -> Floats:
     """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
     V = held.directions
     return np.asarray(b + (1.0 / held.curvature - 1.0) * (V @ (V.T @ b)))
 
 
-class OpenLabels:
+class OpenColumns:
     """Products with A, rows weighted, which is not formed: its columns are long.
 
     They are ordered face by face and direction by direction. A column is ``D (x) m_i``, so the
@@ -339,7 +339,7 @@ def solve_hessian(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Held | None = None,
+    held: HeldDirections | None = None,
 ) -> Floats:
     """Solve ``(I + sigma sum E E' (x) G) x = b`` for pairs (E, G).
 
@@ -378,7 +378,7 @@ def _solve_by_rows(
     b: Floats,
 ) -> Floats:
     """Solve by conjugate gradients; a product costs two with M, however many faces there are."""
-    open_labels = OpenLabels(columns, faces)
+    open_labels = OpenColumns(columns, faces)
 
     def product(x: Floats) -> Floats:
         along = open_labels.along(unflat(labels, x))
@@ -393,7 +393,7 @@ def _solve_by_products(
     grams: Sequence[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: Held | None = None,
+    held: HeldDirections | None = None,
 ) -> Floats:
     """Solve by conjugate gradients; a product costs one for each face and contrast."""
     C = _coefficients(labels, grams)

@@ -39,7 +39,7 @@ SETTLED, NEAR = 0.01, 4
 
 
 @dataclass(frozen=True)
-class Reached:
+class GradientResult:
     """Labels to which gradients have led, their gap, and the number of steps."""
 
     labels: Floats
@@ -64,7 +64,7 @@ def _is_wide(problem: LabelProblem) -> bool:
 
 def descend(
     problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED
-) -> Reached | None:
+) -> GradientResult | None:
     """Return labels with a gap within the goal, or None if that is too far away.
 
     In a wide problem, labels whose faces have settled suffice. ``start`` are the labels of a
@@ -85,7 +85,7 @@ def descend(
         before, face = face, labels.open(q)
         has_settled = slopes.is_wide and _n_changed(before, face) <= settled * len(q)
         if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > NEAR):
-            return Reached(q, gaps[-1], step)
+            return GradientResult(q, gaps[-1], step)
         if not slopes.is_wide and _is_too_slow(gaps, goal):
             return None
     return None

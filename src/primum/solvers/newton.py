@@ -73,7 +73,7 @@ from primum.solvers.class_blocks import (
 from primum.solvers.faces import (
     DIRECT_UP_TO,
     Face,
-    OpenLabels,
+    OpenColumns,
     along_faces,
     cholesky,
     faces_of,
@@ -135,7 +135,7 @@ class DualPoint:
 
 
 @dataclass(frozen=True)
-class OnPath:
+class PathPoint:
     """A point at which the path was reached, with its sigma and its labels."""
 
     sigma: float
@@ -144,7 +144,7 @@ class OnPath:
 
 
 def predict(
-    problem: LabelProblem, sigma: float, latest: OnPath, previous: OnPath | None
+    problem: LabelProblem, sigma: float, latest: PathPoint, previous: PathPoint | None
 ) -> DualPoint:
     """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
     labels, point = problem.labels, latest.point
@@ -159,7 +159,7 @@ def predict(
 
 
 def _with_the_same_faces(
-    problem: LabelProblem, sigma: float, latest: OnPath, faces: list[Face]
+    problem: LabelProblem, sigma: float, latest: PathPoint, faces: list[Face]
 ) -> DualPoint:
     """Return where the path would be if every label stayed on its face."""
     columns, labels, point = problem.columns, problem.labels, latest.point
@@ -170,7 +170,7 @@ def _with_the_same_faces(
     return DualPoint(point.xi + change, point.p + columns.project(change))
 
 
-def _along_the_secant(sigma: float, latest: OnPath, previous: OnPath) -> DualPoint:
+def _along_the_secant(sigma: float, latest: PathPoint, previous: PathPoint) -> DualPoint:
     """Return the linear extrapolation in 1/sigma."""
     point, before = latest.point, previous.point
     ratio = (1 / sigma - 1 / latest.sigma) / (1 / latest.sigma - 1 / previous.sigma)
@@ -278,7 +278,7 @@ def follow_path(
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
-    stride = Stride(OnPath(first_sigma, point, centres))
+    stride = Stride(PathPoint(first_sigma, point, centres))
     if start is not None and start[0] > sigma:
         sigma, point = start[0], DualPoint(start[1], columns.project(start[1]))
     while (
@@ -309,7 +309,7 @@ def follow_path(
         undecided_before = undecided
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
         if not best.final:
-            sigma, point = stride.ahead(problem, OnPath(sigma, arrived, q), steps)
+            sigma, point = stride.ahead(problem, PathPoint(sigma, arrived, q), steps)
             iterations += 1  # a prediction solves a system of the size of a step's
 
 
@@ -324,13 +324,15 @@ class Stride:
     rounding: the usual stride follows, and after ``MOST_IN_VAIN`` such points always.
     """
 
-    def __init__(self, start: OnPath) -> None:
+    def __init__(self, start: PathPoint) -> None:
         self.start, self.growth = start, GROWTH
-        self.latest: OnPath | None = None
-        self.previous: OnPath | None = None
+        self.latest: PathPoint | None = None
+        self.previous: PathPoint | None = None
         self.can_be_shorter, self.in_vain = True, 0
 
-    def ahead(self, problem: LabelProblem, arrived: OnPath, steps: int) -> tuple[float, DualPoint]:
+    def ahead(
+        self, problem: LabelProblem, arrived: PathPoint, steps: int
+    ) -> tuple[float, DualPoint]:
         """Return the next (sigma, start) after a point that took some steps."""
         if steps == STEPS_PER_SIGMA and self.latest is not None:
             self.growth, self.in_vain = GROWTH, self.in_vain + 1
@@ -520,14 +522,14 @@ def guess_face(
         size = columns.shape[0] * n_contrasts(labels)
         if freedom_of(faces) > size and (not near_end or size > DIRECT_UP_TO):
             return best, tries
-        open_labels = OpenLabels(columns, faces)
+        open_labels = OpenColumns(columns, faces)
         q, nu = _solve_face(problem, q, face, open_labels, rounding, xi)
         residual = problem.residual(q)
         p, slack, gap = gap_of(problem, q, residual, nu)
         feasible = problem.meets_prior(residual)
         if feasible and gap <= max(aim, rounding.gap):
             if not np.array_equal(labels.open(q), face):
-                open_labels = OpenLabels(columns, faces_of(labels, labels.open(q)))
+                open_labels = OpenColumns(columns, faces_of(labels, labels.open(q)))
             tied = tied_entries(labels, p, rounding.p)
             closest = _is_closest_to_centres(problem, q, tied, open_labels)
             return Trial(q, gap, final=closest, nu=nu), tries + 1
@@ -547,7 +549,7 @@ def _solve_face(
     problem: LabelProblem,
     q: Floats,
     face: Mask,
-    open_labels: OpenLabels,
+    open_labels: OpenColumns,
     rounding: Rounding,
     xi: Floats | None,
 ) -> tuple[Floats, Floats]:
@@ -602,7 +604,7 @@ def _move_many(
 def _move_few(
     problem: LabelProblem,
     q: Floats,
-    open_labels: OpenLabels,
+    open_labels: OpenColumns,
     missing: Floats,
     rounding: Rounding,
     xi: Floats | None,
@@ -625,7 +627,7 @@ def _move_few(
 
 
 def _is_closest_to_centres(
-    problem: LabelProblem, q: Floats, tied: Mask, open_labels: OpenLabels
+    problem: LabelProblem, q: Floats, tied: Mask, open_labels: OpenColumns
 ) -> bool:
     """Return whether an optimal q is the optimal labelling closest to the centres.
 
@@ -649,7 +651,7 @@ def _is_closest_to_centres(
 
 
 def _direction_to(
-    columns: Columns, labels: LabelSet, open_labels: OpenLabels, off: Floats
+    columns: Columns, labels: LabelSet, open_labels: OpenColumns, off: Floats
 ) -> Floats:
     """Return the shortest V for which ``M'V`` is closest to some values along the faces, flat."""
     faces = open_labels.faces

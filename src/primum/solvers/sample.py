@@ -1,7 +1,7 @@
 """The problem of a sample of the rows, as close to the problem of all rows as possible.
 
 A label problem depends on its rows through sums over them, and those over a sample have errors. Two
-sums over all rows are known, ``M 1`` and ``M M'`` (``KnownSums``), so the sample is mapped such
+sums over all rows are known, ``M 1`` and ``M M'`` (``ColumnSums``), so the sample is mapped such
 that it has the same ones:
 
     m -> mean + A (m - mean_s),      A = (S S_s^-1)^(1/2) = C R^(-1/2) C^-1,
@@ -30,7 +30,7 @@ from primum.equations import View
 from primum.labellings.labelling import LabelsByValue
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet, is_uniform
-from primum.labellings.streamed import KnownSums, StreamedColumns
+from primum.labellings.streamed import ColumnSums, StreamedColumns
 from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path
@@ -76,7 +76,7 @@ def sample_columns(
     return FormedColumns(M, weight), index
 
 
-def _matched(M: Floats, weight: Floats, total: float, known: KnownSums) -> Floats:
+def _matched(M: Floats, weight: Floats, total: float, known: ColumnSums) -> Floats:
     """Return the columns of a sample, mapped such that their sums are the known ones.
 
     They are returned as they are if the sample lacks outlying rows.

@@ -38,9 +38,9 @@ from primum.labellings.sets import directions_of, is_uniform
 from primum.labellings.streamed import StreamedColumns
 from primum.solvers.all_rows import (
     NARROWEST_BAND,
-    AllRows,
-    Best,
+    BestSoFar,
     MeasureLabels,
+    SampledProblem,
     SweptPoint,
     labels_on_path,
     measured,
@@ -86,7 +86,7 @@ def solve_scale(
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and is_uniform(problem.labels)
-    rows, goal = AllRows(problem, columns, sample, measure, rough), problem.gap_within(tol)
+    rows, goal = SampledProblem(problem, columns, sample, measure, rough), problem.gap_within(tol)
     best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     if best.gap > goal and rough:
         rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
@@ -110,8 +110,8 @@ def solve_scale(
 
 
 def _follow_model(
-    rows: AllRows, best: Best, iterations: int, tol: float, max_iter: int
-) -> tuple[Best, int]:
+    rows: SampledProblem, best: BestSoFar, iterations: int, tol: float, max_iter: int
+) -> tuple[BestSoFar, int]:
     """Return (the better of a labelling and that of models of all rows, iterations)."""
     labels = rows.problem.labels
     few = ModelRows.of(*sample_columns(rows.columns, matched=False))
@@ -125,12 +125,14 @@ def _follow_model(
     return best, iterations
 
 
-def _solution(best: Best, iterations: int) -> Solution:
+def _solution(best: BestSoFar, iterations: int) -> Solution:
     assert best.labels is not None
     return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
 
 
-def _better_of(problem: LabelProblem, best: Best, iterations: int, other: Solution) -> Solution:
+def _better_of(
+    problem: LabelProblem, best: BestSoFar, iterations: int, other: Solution
+) -> Solution:
     """Return the better of the best labelling so far and that of another solver."""
     steps, nu = iterations + other.iterations, other.multipliers
     residual = problem.residual(other.labels)
@@ -141,10 +143,12 @@ def _better_of(problem: LabelProblem, best: Best, iterations: int, other: Soluti
     return _solution(best, steps)
 
 
-def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> tuple[Best, int]:
+def _follow_all_rows(
+    rows: SampledProblem, start: Stage, tol: float, max_iter: int
+) -> tuple[BestSoFar, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
     goal, iterations = rows.problem.gap_within(tol), start.iterations
-    best, before, wider = Best(np.inf, start.xi, feasible=False), None, 1.0
+    best, before, wider = BestSoFar(np.inf, start.xi, feasible=False), None, 1.0
     inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
     point = rows.at(start.xi, start.sigma, rows.band(inside), inside)
     if point.sweep.overflows:  # most rows may lie just outside the undecided ones
@@ -184,7 +188,7 @@ def _follow_all_rows(rows: AllRows, start: Stage, tol: float, max_iter: int) -> 
     return best, iterations
 
 
-def _suffices(best: Best, gap_before: float, goal: float, rough: bool) -> bool:
+def _suffices(best: BestSoFar, gap_before: float, goal: float, rough: bool) -> bool:
     """Return whether a labelling is optimal up to the goal, and more stages are not worth it."""
     # In single precision, no more than the goal is aimed at.
     converged = best.gap <= goal and (rough or best.gap > 0.5 * gap_before)
@@ -192,7 +196,11 @@ def _suffices(best: Best, gap_before: float, goal: float, rough: bool) -> bool:
 
 
 def _ahead(
-    rows: AllRows, point: SweptPoint, before: tuple[float, Floats] | None, steps: int, needed: float
+    rows: SampledProblem,
+    point: SweptPoint,
+    before: tuple[float, Floats] | None,
+    steps: int,
+    needed: float,
 ) -> tuple[Floats, float, float]:
     """Return (xi, sigma, expected number of undecided rows) of the next point of the path.
 
@@ -207,7 +215,7 @@ def _ahead(
     return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
 
 
-def _stride(rows: AllRows, point: SweptPoint, steps: int) -> float:
+def _stride(rows: SampledProblem, point: SweptPoint, steps: int) -> float:
     """Return the factor by which sigma grows."""
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
@@ -239,7 +247,7 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Formed
 
 
 def _minimise_psi(
-    rows: AllRows, point: SweptPoint, goal: float, early: bool
+    rows: SampledProblem, point: SweptPoint, goal: float, early: bool
 ) -> tuple[SweptPoint | None, int]:
     """Return (a point near the minimum of psi over all rows, steps); None if steps crawl.
 
@@ -302,12 +310,12 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> Best:
+def _in_band(rows: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
     """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
     problem, columns, xi, sweep = rows.problem, rows.columns, point.xi, point.sweep
     band = sweep.band
     if band is None or not sweep.can_be_solved:
-        return Best(np.inf, xi, feasible=False)
+        return BestSoFar(np.inf, xi, feasible=False)
     labels, positions = problem.labels, band.positions
     others = sweep.moment - band.sum
     fixed = centred(columns.B @ others)
@@ -320,7 +328,7 @@ def _in_band(rows: AllRows, point: SweptPoint, tol: float) -> Best:
     )
     solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
     nu, reached = solution.multipliers, inner.residual(solution.labels)
-    best = Best(
+    best = BestSoFar(
         np.inf,
         problem.dual_point(reached, nu),
         HyperplaneLabels(labels, columns.B.T @ xi, np.inf, positions, solution.array),

@@ -33,15 +33,15 @@ import numpy as np
 from primum._typing import Floats, Index, Mask
 from primum.labellings.problem import FormedColumns, LabelProblem, centred, total_of
 from primum.labellings.sets import keys_of, margins_of
-from primum.labellings.streamed import Close
+from primum.labellings.streamed import RowSelection
 from primum.rows import joined_weights
-from primum.solvers.all_rows import AllRows, Best, SweptPoint, labels_on_path
+from primum.solvers.all_rows import BestSoFar, SampledProblem, SweptPoint, labels_on_path
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import (
     GROWTH,
     STEPS_PER_SIGMA,
     DualPoint,
-    OnPath,
+    PathPoint,
     Stage,
     follow_path,
     minimise_psi,
@@ -138,12 +138,12 @@ def model_at(
 
 
 def follow_model(
-    rows: AllRows, sample: ModelRows, start: Stage, tol: float, max_iter: int
-) -> tuple[Best, int]:
+    rows: SampledProblem, sample: ModelRows, start: Stage, tol: float, max_iter: int
+) -> tuple[BestSoFar, int]:
     """Return (the best labelling found with models of all rows, iterations): a pass for each."""
     goal, iterations = rows.problem.gap_within(tol), start.iterations
-    best, exact = Best(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
-    xi, sigma, close = start.xi, start.sigma, Close(start.sigma / 2.0, rows.largest_band)
+    best, exact = BestSoFar(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
+    xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, rows.largest_band)
     for _ in range(ROUNDS):
         point = rows.look(xi, sigma, replace(close, apart=_values(sample, xi)))
         best = min((best, labels_on_path(rows, point, goal)), key=lambda found: found.order)
@@ -171,7 +171,7 @@ def _values(sample: ModelRows, xi: Floats) -> Floats:
     return np.sort(p if p.ndim == 1 else p[:, 0])
 
 
-def _with_collected(rows: AllRows, exact: ModelRows, point: SweptPoint) -> ModelRows:
+def _with_collected(rows: SampledProblem, exact: ModelRows, point: SweptPoint) -> ModelRows:
     """Return the exact rows and those that a sweep has collected, but not too many."""
     band, labels = point.sweep.band, rows.problem.labels
     if band is None or not band.pieces:
@@ -188,7 +188,7 @@ def _with_collected(rows: AllRows, exact: ModelRows, point: SweptPoint) -> Model
 
 def _solve(
     problem: LabelProblem, start: tuple[float, Floats], tol: float, max_iter: int
-) -> tuple[OnPath, int]:
+) -> tuple[PathPoint, int]:
     """Return (a point of the path of a model where labels cost next to nothing, steps).
 
     The path is entered at ``start``, (sigma, Xi).
@@ -196,12 +196,12 @@ def _solve(
     columns, labels, previous = problem.columns, problem.labels, None
     enough = SHARE_OF_GOAL * problem.gap_within(tol)
 
-    def cost_of(found: OnPath) -> float:
+    def cost_of(found: PathPoint) -> float:
         return total_of(labels.slack(found.point.p, found.q), columns.weight)
 
     for stage in follow_path(problem, tol, max_iter, start):
         point, steps = DualPoint(stage.xi, columns.project(stage.xi)), stage.iterations
-        found = OnPath(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
+        found = PathPoint(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
         if stage.sigma > 0 and cost_of(found) <= enough:
             return found, steps
     # The optimum is known before the path is as close to it.
@@ -209,13 +209,13 @@ def _solve(
         sigma = max(found.sigma * GROWTH, start[0])
         point = predict(problem, sigma, found, previous) if found.sigma > 0 else found.point
         point, q, _, more = minimise_psi(problem, sigma, point, STEPS_PER_SIGMA)
-        found, previous, steps = OnPath(sigma, point, q), found, steps + more
+        found, previous, steps = PathPoint(sigma, point, q), found, steps + more
         if cost_of(found) <= enough:
             break
     return found, steps
 
 
-def _common_faces(model: LabelProblem, found: OnPath, most: float) -> tuple[int, ...]:
+def _common_faces(model: LabelProblem, found: PathPoint, most: float) -> tuple[int, ...]:
     """Return the keys of the commonest faces; no more than ``most`` rows have one of the others."""
     weight = model.columns.weight
     keys, which = np.unique(keys_of(model.labels.open(found.q)), return_inverse=True)
@@ -224,7 +224,7 @@ def _common_faces(model: LabelProblem, found: OnPath, most: float) -> tuple[int,
     return tuple(keys[order[np.cumsum(counts[order]) > most]].tolist())
 
 
-def _close_sigma(rows: AllRows, model: LabelProblem, found: OnPath) -> float:
+def _close_sigma(rows: SampledProblem, model: LabelProblem, found: PathPoint) -> float:
     """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
     labels, weight = model.labels, model.columns.weight
     decided = keys_of(labels.open(found.q)) == 0

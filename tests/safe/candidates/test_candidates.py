@@ -22,7 +22,7 @@ from primum.labellings.sets import nearest_shares
 from primum.methods.manifold.deformed_kernel import laplacian_power, neighbor_graph
 from primum.safe.candidates import (
     CANDIDATES,
-    Labels,
+    ClassTargets,
     SharedRows,
     graphs,
     linear,
@@ -46,7 +46,7 @@ def problem(n_classes=2, *, weighted=False, seed=0):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, L).astype(float) if weighted else None
     rows = SharedRows(X, more, None, 0, weighted=weighted)
-    return rows, Labels(y, n_classes, weight), rng.normal(size=(7, D))
+    return rows, ClassTargets(y, n_classes, weight), rng.normal(size=(7, D))
 
 
 TWO_AND_FOUR = [
@@ -78,7 +78,7 @@ def test_held_out_labels_are_not_used(name, n_classes):
     others[TEST] = (others[TEST] + 1) % n_classes
     np.testing.assert_array_equal(
         prepared.held_out(TRAIN, TEST, labels),
-        prepared.held_out(TRAIN, TEST, Labels(others, n_classes)),
+        prepared.held_out(TRAIN, TEST, ClassTargets(others, n_classes)),
     )
 
 
@@ -237,7 +237,7 @@ def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
 
 
 def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
-    labels = Labels(np.array([0, 0, 1, 1]), 2)
+    labels = ClassTargets(np.array([0, 0, 1, 1]), 2)
     W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
     option = diffusion(W, 0.9, 4)
     scores = graphs.scores_of_all(option.S, 0.9, np.arange(3), labels.take(np.arange(3)))

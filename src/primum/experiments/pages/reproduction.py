@@ -28,10 +28,10 @@ from primum.experiments.pages.results import (
     z_figure,
     z_table,
 )
-from primum.experiments.paper import Plan, most_moved
+from primum.experiments.paper import ExperimentPlan, most_moved
 from primum.experiments.summary import failed_sentence, summarize, twin_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.pages.page import Cell, Table, html_page, paragraph, picture
+from primum.pages.page import Cell, PageTable, html_page, paragraph, picture
 from primum.pages.pictures import plot_constraint_set, score_parameters
 from primum.simulated import one_feature
 
@@ -81,7 +81,7 @@ class Run:
     ----------
     folder : Path
         Where its results and its report are.
-    plan : Plan
+    plan : ExperimentPlan
         What was run.
     results : DataFrame
         What came out.
@@ -90,7 +90,7 @@ class Run:
     """
 
     folder: Path
-    plan: Plan
+    plan: ExperimentPlan
     results: DataFrame
     missing: Sequence[str]
 
@@ -109,7 +109,7 @@ def write_results(run: Run) -> DataFrame:
     return summary
 
 
-def write_table_files(folder: Path, table: Table, name: str) -> None:
+def write_table_files(folder: Path, table: PageTable, name: str) -> None:
     """Write a table as text, Markdown, LaTeX and HTML."""
     folder.mkdir(parents=True, exist_ok=True)
     page = html_page(name, [(name, [table.to_html()])])
@@ -149,7 +149,7 @@ def write_table_report(run: Run, name: str) -> list[str]:
     return [error.to_text(), *words, *optima]
 
 
-def _judgment(plan: Plan, summary: DataFrame) -> Iterator[str]:
+def _judgment(plan: ExperimentPlan, summary: DataFrame) -> Iterator[str]:
     """Describe how well results agree with the published ones, with caveats."""
     for measure in JUDGED:
         yield paper.agreement(summary, measure).sentence()
@@ -221,14 +221,14 @@ def write_illustrations(folder: Path, seed: int) -> list[str]:
     return [f"Drew both illustrations in {folder / 'figures'}."]
 
 
-def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> Table:
+def _parameters_table(models: Mapping[str, LeastSquaresBase]) -> PageTable:
     """Return the parameters of models, intercept first if there are two."""
     rows = [
         (name, *(f"{value:.4f}" for value in score_parameters(model)))
         for name, model in models.items()
     ]
     names = ("Intercept", "Coefficient") if len(rows[0]) == 3 else ("Coefficient",)
-    return Table.of("Parameters of the models that are drawn.", ("Model", *names), rows)
+    return PageTable.of("Parameters of the models that are drawn.", ("Model", *names), rows)
 
 
 def write_race_report(run: Run, name: str) -> list[str]:
@@ -243,7 +243,7 @@ def write_race_report(run: Run, name: str) -> list[str]:
     return [compared["error"].to_text(), *words]
 
 
-def race_table(results: DataFrame, measure: str = "error") -> Table:
+def race_table(results: DataFrame, measure: str = "error") -> PageTable:
     """Return the differences of all methods from the better baseline, in hundredths."""
     what, unit = SHOWN[measure]
     compared = race.paired_differences(results, measure)
@@ -259,7 +259,7 @@ def race_table(results: DataFrame, measure: str = "error") -> Table:
         (title, "", *(_total(totals.loc[name], key) for name in names))
         for key, title in TOTALS.items()
     ]
-    return Table.of(
+    return PageTable.of(
         f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
         f"{compared['repeats'].max()} repeats. Bold: better, underlined: worse (paired t beyond "
         f"{race.CRITICAL}).",
@@ -301,7 +301,7 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
             )
 
 
-def draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: Table) -> str:
+def draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: PageTable) -> str:
     """Save a figure, and return it as HTML with its numbers."""
     save_figure(figure, folder / "figures", name)
     return picture(figure, caption, numbers.to_html())
@@ -366,7 +366,7 @@ def number_race_summary(results: DataFrame) -> DataFrame:
     return DataFrame([*own.to_dict("records"), *due[due["model"] == race.SAFE].to_dict("records")])
 
 
-def number_race_table(results: DataFrame, n_labeled: int) -> Table:
+def number_race_table(results: DataFrame, n_labeled: int) -> PageTable:
     """Return the ratios of all models to ridge regression with a number of labels."""
     chosen = results[results["n_labeled"] == n_labeled]
     ratios_to_ridge, due = race.ratios(chosen), race.ratios(chosen, race.SUPERVISED)
@@ -392,7 +392,7 @@ def number_race_table(results: DataFrame, n_labeled: int) -> Table:
         ),
         ("Largest", "", *(f"{total['largest']:.3f}" for total in columns)),
     ]
-    return Table.of(
+    return PageTable.of(
         f"RMSE on test rows with {n_labeled} labels, as a ratio to that of tuned ridge regression; "
         f"means over {ratios_to_ridge['repeats'].max()} repeats. The last column is what "
         "unlabelled rows contribute. Bold: better, underlined: worse (paired t-test of the "

@@ -19,7 +19,7 @@ from primum.experiments.datasets import CATALOGUE
 from primum.experiments.datasets.loading import Dataset, pca99
 from primum.experiments.paper import minima_of
 from primum.experiments.summary import roles_of, twin_of
-from primum.pages.page import Cell, Table
+from primum.pages.page import Cell, PageTable
 from primum.pages.pictures import line_styles, new_figure
 
 # Descriptions of the measures, with units.
@@ -51,13 +51,13 @@ LABELS = {
 FORMATS = ("png", "svg", "pdf")
 
 
-def datasets_table(datasets: Sequence[Dataset]) -> Table:
+def datasets_table(datasets: Sequence[Dataset]) -> PageTable:
     """Return Table 1, computed from the data."""
     rows = []
     for dataset in datasets:
         share = max(dataset.codes.mean(), 1 - dataset.codes.mean())
         rows.append((dataset.info.title, *dataset.X.shape, pca99(dataset.X), f"{share:.2f}"))
-    return Table.of(
+    return PageTable.of(
         "Data sets. PCA99: principal components that retain 99% of the variance. Majority: "
         "fraction of rows in the larger class.",
         ("Dataset", "Objects", "Features", "PCA99", "Majority"),
@@ -91,7 +91,7 @@ def _summary_table(
     caption: str,
     show: Callable[[Series, bool], Cell],
     absent: str,
-) -> Table:
+) -> PageTable:
     """Return a table with one row per data set and one column per classifier."""
     classifiers, roles = list(cells["classifier"].unique()), roles_of(cells)
     rows = []
@@ -101,7 +101,7 @@ def _summary_table(
         at = f", U = {row['n_unlabeled'].iloc[0]}" if "n_unlabeled" in row else ""
         shown = (show(row.loc[c], c in best) if c in row.index else absent for c in classifiers)
         rows.append((f"{dataset_title(name)}{at}", *shown))
-    return Table.of(caption, ("Dataset", *classifiers), rows)
+    return PageTable.of(caption, ("Dataset", *classifiers), rows)
 
 
 def _times_worse(cell: Series, repeats: int) -> str:
@@ -110,7 +110,7 @@ def _times_worse(cell: Series, repeats: int) -> str:
     return f" ({int(cell['times_worse'])}{fewer})" if "times_worse" in cell.dropna() else ""
 
 
-def error_table(summary: DataFrame, measure: str = "error") -> Table:
+def error_table(summary: DataFrame, measure: str = "error") -> PageTable:
     """Return Table 2 (or 3) from a summary: means and times worse, in the paper's form."""
     cells = summary[summary["measure"] == measure]
     cells = cells.assign(se=cells["sd_over_repeats"] / cells["repeats"] ** 0.5)
@@ -134,7 +134,7 @@ def _error_cell(repeats: int, cell: Series, bold: bool) -> Cell:
     return Cell(text, bold, bool(cell["significantly_worse"]), notes)
 
 
-def results_table(summary: DataFrame, measure: str) -> Table:
+def results_table(summary: DataFrame, measure: str) -> PageTable:
     """Return a table with one row per data set: means with standard errors, medians for times.
 
     Parameters
@@ -146,7 +146,7 @@ def results_table(summary: DataFrame, measure: str) -> Table:
 
     Returns
     -------
-    Table
+    PageTable
         The table, with a caption that explains it.
 
     Examples
@@ -196,7 +196,7 @@ def _result_caption(cells: DataFrame, measure: str, repeats: int) -> str:
     )
 
 
-def minima_table(folds: DataFrame) -> Table:
+def minima_table(folds: DataFrame) -> PageTable:
     """Return a table with one row per data set: objectives, minima and changes of the error."""
     rows = []
     for name, part in folds.groupby("dataset", sort=False):
@@ -209,7 +209,7 @@ def minima_table(folds: DataFrame) -> Table:
                 *(f"{shift:+.4f} ± {spread:.4f}" for shift, spread in minima.shift.values()),
             )
         )
-    return Table.of(
+    return PageTable.of(
         "Two searches for the minimum of the TSVM objective on the same folds. Change: mean with "
         "annealing minus mean with switching, ± its standard error over repeats.",
         (
@@ -319,7 +319,9 @@ def _center_and_band(curve: DataFrame) -> tuple[Any, Any, Any]:
     return curve["mean"], curve["mean"] - standard_error, curve["mean"] + standard_error
 
 
-def curves(summary: DataFrame, measure: str, *, log_scale: bool = True) -> tuple[Any, str, Table]:
+def curves(
+    summary: DataFrame, measure: str, *, log_scale: bool = True
+) -> tuple[Any, str, PageTable]:
     """Return the figure of one measure, its caption, and its numbers."""
     figure = curves_figure(summary, measure, log_scale=log_scale)
     return figure, curve_caption(summary, measure), curves_table(summary, measure)
@@ -336,7 +338,7 @@ def curve_caption(summary: DataFrame, measure: str) -> str:
     )
 
 
-def curves_table(summary: DataFrame, measure: str) -> Table:
+def curves_table(summary: DataFrame, measure: str) -> PageTable:
     """Return the numbers that ``curves_figure`` draws: one row per data set and number of rows.
 
     Parameters
@@ -348,7 +350,7 @@ def curves_table(summary: DataFrame, measure: str) -> Table:
 
     Returns
     -------
-    Table
+    PageTable
         Means with half the height of their bands; of times, medians with quartiles.
     """
     cells = summary[summary["measure"] == measure]
@@ -364,7 +366,7 @@ def curves_table(summary: DataFrame, measure: str) -> Table:
         rows.append((dataset_title(name), Cell(f"{size:,}", value=size), *values))
     band = "median (quartiles)" if measure == "seconds" else "mean ± standard error"
     caption = f"{_label(summary, measure).capitalize()}: {band}."
-    return Table.of(caption, ("Dataset", "Unlabelled rows", *names), rows)
+    return PageTable.of(caption, ("Dataset", "Unlabelled rows", *names), rows)
 
 
 def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
@@ -373,14 +375,14 @@ def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
     return f"{center:.4f} ± {upper - center:.4f}"
 
 
-def z_table(summary: DataFrame) -> Table:
+def z_table(summary: DataFrame) -> PageTable:
     """Return how many cells are how far from the published ones, and how many are expected."""
     z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
     rows = []
     for edge in (0.5, 1.0, 1.5, 2.0, 3.0):
         shares = (z < edge).mean(), 2 * norm.cdf(edge) - 1
         rows.append((Cell(f"below {edge}", value=edge), *(f"{share:.1%}" for share in shares)))
-    return Table.of(
+    return PageTable.of(
         f"Share of the {len(z)} cells by |z|; expected: of a standard normal. Largest |z|: "
         f"{z.max():.1f}.",
         ("|z|", "Cells", "Expected"),

@@ -28,7 +28,7 @@ from primum.experiments.pages.reproduction import (
 from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
-from primum.pages.page import Cell, Table, paragraph
+from primum.pages.page import Cell, PageTable, paragraph
 from primum.pages.pictures import COLORS, new_figure
 
 TITLE = "From cannot tell to an answer: labels where two models differ"
@@ -181,7 +181,7 @@ def _group_cells(numbers: Mapping[str, Any], alpha: float) -> tuple[Any, ...]:
     )
 
 
-def verdicts_table(results: DataFrame, alpha: float) -> Table:
+def verdicts_table(results: DataFrame, alpha: float) -> PageTable:
     """Return what labels settle, by question and by the verdict of cross-validation."""
     orders = questions_of(results)
     rows = []
@@ -195,10 +195,10 @@ def verdicts_table(results: DataFrame, alpha: float) -> Table:
         "What labels settle, by the model that the safe stack is compared with and by the verdict "
         f"of cross-validation. {GROUP_CAPTION.format(alpha=alpha)}"
     )
-    return Table.of(caption, ("Compared with", "Cross-validated", *GROUP_HEADER), rows)
+    return PageTable.of(caption, ("Compared with", "Cross-validated", *GROUP_HEADER), rows)
 
 
-def labels_table(results: DataFrame, alpha: float) -> Table:
+def labels_table(results: DataFrame, alpha: float) -> PageTable:
     """Return what labels settle, by the share of rows that differ and the true change."""
     rows = []
     for (share, change), part in questions_of(results).groupby(["share_bin", "change_bin"]):
@@ -212,10 +212,10 @@ def labels_table(results: DataFrame, alpha: float) -> Table:
         "change of the error on these rows, in points, for both questions. "
         f"{GROUP_CAPTION.format(alpha=alpha)}"
     )
-    return Table.of(caption, ("Rows that differ", "Truth", *GROUP_HEADER), rows)
+    return PageTable.of(caption, ("Rows that differ", "Truth", *GROUP_HEADER), rows)
 
 
-def problems_table(results: DataFrame, alpha: float) -> Table:
+def problems_table(results: DataFrame, alpha: float) -> PageTable:
     """Return what labels settle on every data set, for both questions."""
     orders = questions_of(results)
     rows = []
@@ -231,7 +231,7 @@ def problems_table(results: DataFrame, alpha: float) -> Table:
         "cross-validation that cannot tell. Differ and change: means of the share of rows that "
         f"differ and of the true change, in points. {GROUP_CAPTION.format(alpha=alpha)}"
     )
-    return Table.of(caption, ("Problem", "Open", "Differ", "Change", *GROUP_HEADER), rows)
+    return PageTable.of(caption, ("Problem", "Open", "Differ", "Change", *GROUP_HEADER), rows)
 
 
 def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
@@ -259,7 +259,7 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
     return DataFrame(of_arms)
 
 
-def model_table(results: DataFrame, n_further: int) -> Table:
+def model_table(results: DataFrame, n_further: int) -> PageTable:
     """Return the errors after further labels, for all fits and for those with many rows of D."""
     rows = []
     for which, least in (("all", 0), (f"{n_further} rows or more differ", n_further)):
@@ -283,7 +283,7 @@ def model_table(results: DataFrame, n_further: int) -> Table:
         *("Labels of", "Fits", "Number", "Error, common rows", "Common rows, minus random"),
         *("Error, own rows", "Own rows, minus random"),
     )
-    return Table.of(caption, header, rows)
+    return PageTable.of(caption, header, rows)
 
 
 def settled_curves(results: DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -317,14 +317,14 @@ def settled_figure(results: DataFrame) -> Any:
     return figure
 
 
-def figure_table(results: DataFrame) -> Table:
+def figure_table(results: DataFrame) -> PageTable:
     """Return the numbers of the figure."""
     curves = settled_curves(results)
     rows = [
         (Cell(f"{n:,}", value=n), *(f"{share[n]:.1%}" for _, share in curves.values()))
         for n in TICKS
     ]
-    return Table.of(
+    return PageTable.of(
         "Share of open questions settled.",
         ("Labels", *(name for name, _, _ in CURVES.values())),
         rows,
@@ -444,7 +444,7 @@ def write_settling_report(folder: Path, results: DataFrame, missing: Sequence[st
     return [tables["verdicts"].to_text(), *words]
 
 
-def _sections(folder: Path, results: DataFrame, tables: Mapping[str, Table]) -> list[Section]:
+def _sections(folder: Path, results: DataFrame, tables: Mapping[str, PageTable]) -> list[Section]:
     """Return the figure and the tables, each with its heading."""
     headings = {
         "verdicts": "By the verdict of cross-validation",

@@ -34,7 +34,7 @@ from primum._typing import Floats
 from primum.methods.base import warn_short_of_tol, with_parameters
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianModel, ModelsOfLabels, scatter
-from primum.methods.gaussian.label_search import RAISE, FoundLabels, minimize_over_labels
+from primum.methods.gaussian.label_search import RAISE, LabelOptimum, minimize_over_labels
 
 
 class LabeledLikelihood(ModelsOfLabels):
@@ -186,11 +186,11 @@ class ICLDAClassifier(GenerativeClassifier):
         self._keep_soft_labels(rows, best.Q)
         self._remember(rows.data.classes, model, family.coordinates)
 
-    def _search(self, objective: LabeledLikelihood, rows: GenerativeRows) -> FoundLabels:
+    def _search(self, objective: LabeledLikelihood, rows: GenerativeRows) -> LabelOptimum:
         """Return the best labels found from all starts."""
         if rows.n_unlabeled == 0:
             self.n_optima_ = 1
-            return FoundLabels(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
+            return LabelOptimum(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
         optima, models = [], []
         for start in self._starts(rows):
             optima.append(minimize_over_labels(objective, start, self.tol, self.max_iter))

@@ -42,7 +42,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 @dataclass(frozen=True)
-class FoundLabels:
+class LabelOptimum:
     """The labels at which a search stopped.
 
     Attributes
@@ -65,7 +65,7 @@ class FoundLabels:
 
 def minimize_over_labels(
     objective: Objective, start: Floats, tol: float, max_iter: int
-) -> FoundLabels:
+) -> LabelOptimum:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
     if start.shape[1] == 2 or start.size <= MANY_SHARES:
         return _minimize(_LabelVariables(objective, start), start, tol, max_iter)
@@ -80,10 +80,10 @@ def minimize_over_labels(
         if gap <= tol or n_iter >= max_iter:
             break
         free = (Q > 0) | (search.gradient < (search.gradient * Q).sum(axis=1, keepdims=True))
-    return FoundLabels(Q, found.value, gap, n_iter)
+    return LabelOptimum(Q, found.value, gap, n_iter)
 
 
-def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> FoundLabels:
+def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:
     """Return labels at which the gap over free shares is within the tolerance, if it can be."""
     v, n_iter, last = search.variables(start), 0, np.inf
     for _ in range(RESTARTS):
@@ -93,7 +93,7 @@ def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: in
         if gap <= tol or n_iter >= max_iter or value >= last:
             break
         last = value
-    return FoundLabels(search.labels(v), value, gap, n_iter)
+    return LabelOptimum(search.labels(v), value, gap, n_iter)
 
 
 def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> OptimizeResult:

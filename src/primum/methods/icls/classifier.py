@@ -29,7 +29,13 @@ from primum import labellings
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
 from primum.equations import GivenLabels, Linear, Span, in_span_is_faster, span_of
-from primum.labellings import ImplicitProblem, LabelSet, LeastSquaresFamily, Reading, Shares
+from primum.labellings import (
+    ImplicitProblem,
+    LabelSet,
+    LeastSquaresFamily,
+    PassMeasures,
+    ShareBounds,
+)
 from primum.labellings.last_pass import LastPass, score_rounding
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -62,7 +68,7 @@ class WithPrior:
         "prior": [StrOptions({"confidence"}), dict, "array-like", None]
     }
 
-    def _shares(self, data: TrainingData) -> Shares | None:
+    def _shares(self, data: TrainingData) -> ShareBounds | None:
         """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None:
             return None
@@ -104,7 +110,7 @@ class ImplicitlyConstrained:
     }
 
     def _fit_implicit(
-        self, data: TrainingData, labels: LabelSet | None, shares: Shares | None = None
+        self, data: TrainingData, labels: LabelSet | None, shares: ShareBounds | None = None
     ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
         alpha, span = self._alpha_labeled, self._span(data)
@@ -226,7 +232,7 @@ class ImplicitlyConstrained:
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(
-        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: Reading
+        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: PassMeasures
     ) -> labellings.FitSummary:
         coef, intercept = twin
         squares = reading.squares / family.equations.weight

@@ -70,7 +70,7 @@ EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Point:
+class SoftLabelPoint:
     """A fit given by its coordinates, and the value of f there with its ingredients.
 
     ``scores`` and ``labels`` are those of the unlabelled rows, ``errors`` the residuals of the
@@ -127,11 +127,11 @@ class SoftLabelProblem:
         """
         return 2.0 * value / float(self.weight.sum())
 
-    def labels_of(self, point: Point) -> Floats:
+    def labels_of(self, point: SoftLabelPoint) -> Floats:
         """Return the labels of a point, one per row or one per row and class."""
         return self._natural(point.labels)
 
-    def at(self, gamma: Floats) -> Point:
+    def at(self, gamma: Floats) -> SoftLabelPoint:
         """Return the point with the given coordinates: two passes over the rows."""
         beta = _columns(self.equations.expand(gamma))
         scores, errors = self.unlabeled.dot(beta), self.labeled.dot(beta) - self.y
@@ -139,9 +139,9 @@ class SoftLabelProblem:
         slope = self.labeled.weighted_sum(errors) + self.unlabeled.weighted_sum(scores - labels)
         self._coef(slope)[:] += self.equations.ridge * self._coef(beta)
         value = self._squares(errors, scores - labels, self._coef(beta))
-        return Point(gamma, value, slope, scores, labels)
+        return SoftLabelPoint(gamma, value, slope, scores, labels)
 
-    def newton(self, point: Point) -> tuple[Point, float]:
+    def newton(self, point: SoftLabelPoint) -> tuple[SoftLabelPoint, float]:
         """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
         n_values = self.contrasts.shape[1]
         curvature = self._curvature(point)
@@ -159,7 +159,7 @@ class SoftLabelProblem:
         t = self._best_length(point, beta, change, change_u)
         return self.at(point.gamma - t * step.reshape(point.gamma.shape)), gap
 
-    def _curvature(self, point: Point) -> RowCurvature:
+    def _curvature(self, point: SoftLabelPoint) -> RowCurvature:
         """Return M of every unlabelled row."""
         keys = keys_of(self.label_set.open(self._natural(point.labels)))
         distinct = np.unique(keys)
@@ -174,7 +174,7 @@ class SoftLabelProblem:
 
     def _gap(
         self,
-        point: Point,
+        point: SoftLabelPoint,
         curvature: RowCurvature,
         betas: Floats,
         on_labeled: Floats,
@@ -189,7 +189,9 @@ class SoftLabelProblem:
         squares = self._squares(on_labeled[:, :half] + on_labeled[:, half:], off, self._coef(both))
         return squares + float(self.weight_u @ slack)
 
-    def _best_length(self, point: Point, beta: Floats, change: Floats, change_u: Floats) -> float:
+    def _best_length(
+        self, point: SoftLabelPoint, beta: Floats, change: Floats, change_u: Floats
+    ) -> float:
         """Return the t at which f is lowest, where coefficients and scores fall by t times these.
 
         The slope of f along the step is continuous, increasing and piecewise linear.
@@ -213,7 +215,7 @@ class SoftLabelProblem:
                 t = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
         return t
 
-    def _along_step(self, point: Point, change: Floats, t: float) -> tuple[float, float]:
+    def _along_step(self, point: SoftLabelPoint, change: Floats, t: float) -> tuple[float, float]:
         """Return what unlabelled rows add, at t, to the change of the slope and the curvature."""
         scores = point.scores - t * change
         labels = self._project(scores)

@@ -26,7 +26,7 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import FACTORISE_ROWS_UP_TO
-from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, Shares
+from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, ShareBounds
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
@@ -93,7 +93,7 @@ class FoldTask:
     data: TrainingData[Any]
     held_out: HeldOutRows
     moments: Moments | None
-    shares: Shares | None = None
+    shares: ShareBounds | None = None
     scale: TargetScale | None = None
 
     def supervised_models(self, alphas: Sequence[float], fit_intercept: bool) -> list[Linear]:
@@ -373,7 +373,7 @@ def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[An
 
 
 @dataclass(frozen=True)
-class Search:
+class GridSearch:
     """The validated arguments of a search.
 
     ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
@@ -385,7 +385,7 @@ class Search:
     grid: Grid
     shown: Any
     score_params: dict[str, Any]
-    shares_of: Callable[[TrainingData[Any]], Shares | None]
+    shares_of: Callable[[TrainingData[Any]], ShareBounds | None]
 
     def run(
         self, folds: Sequence[Fold], score: Score, score_twins: Score, n_jobs: int | None

@@ -27,11 +27,11 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.equations import Span
-from primum.labellings import Shares
+from primum.labellings import ShareBounds
 from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
 from primum.methods.least_squares import classifier, search
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.methods.least_squares.search import FoldScores, Grid, Score, Search
+from primum.methods.least_squares.search import FoldScores, Grid, GridSearch, Score
 from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds, tuning_folds
@@ -88,7 +88,7 @@ class Tuned(classifier.LinearEstimator):
             rows = given.labels.labeled
             shown = take_rows(shown, rows)
             params = {name: take_rows(values, rows) for name, values in params.items()}
-        whole = Search(searched, grid, shown, params, self._shares)
+        whole = GridSearch(searched, grid, shown, params, self._shares)
         score = self._score_of(given.labels, self._plain, grid.points, span)
         score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points, span)
         with one_blas_thread(), using_threads(self.n_jobs):
@@ -104,7 +104,7 @@ class Tuned(classifier.LinearEstimator):
         """Return the rows of the search, which are all rows unless this takes too long."""
         return given
 
-    def _shares(self, data: TrainingData[Any]) -> Shares | None:
+    def _shares(self, data: TrainingData[Any]) -> ShareBounds | None:
         """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
         return None
 

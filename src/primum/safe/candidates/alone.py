@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats
 from primum.reading.targets import TargetScale
-from primum.safe.candidates.base import CandidateModel, Labels, Numbers, standardising
+from primum.safe.candidates.base import CandidateModel, ClassTargets, NumberTargets, standardising
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):
@@ -33,7 +33,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
         """Return the candidate fitted to rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -57,7 +57,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self.model_ = self._fitted(X, Labels(codes, len(self.classes_), weight))
+        self.model_ = self._fitted(X, ClassTargets(codes, len(self.classes_), weight))
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -114,7 +114,7 @@ class CandidateRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
         """Return the candidate fitted to rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -139,7 +139,7 @@ class CandidateRegressor(RegressorMixin, BaseEstimator):
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         scale = standardising(numbers, weight)
         self.target_mean_, self.target_scale_ = scale.shift, scale.width
-        self.model_ = self._fitted(X, Numbers(numbers, scale, weight))
+        self.model_ = self._fitted(X, NumberTargets(numbers, scale, weight))
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -66,7 +66,7 @@ class LinearModel(CandidateModel):
 
 
 def linear_model(
-    coef: Floats, intercept: Floats, labels: "Labels", *, probabilities: bool
+    coef: Floats, intercept: Floats, labels: "ClassTargets", *, probabilities: bool
 ) -> LinearModel:
     """Return a model of decision values, one row of ``coef`` for each class that occurs."""
     # The probability of a class that does not occur underflows to 0, and its least-squares score is
@@ -310,7 +310,7 @@ class Targets(ABC):
 
 
 @dataclass(frozen=True)
-class Labels(Targets):
+class ClassTargets(Targets):
     """Classes 0, 1, ..., n_classes - 1 of labelled rows, their weights (None: 1) and groups.
 
     Those that are ``chosen`` (None: none) were not drawn at random.
@@ -377,13 +377,13 @@ class Labels(Targets):
         counts = np.bincount(self.codes, self.weight, self.n_classes)
         return np.asarray(counts / counts.sum())
 
-    def take(self, rows: Index) -> "Labels":
+    def take(self, rows: Index) -> "ClassTargets":
         """Return the labels of some rows."""
         return replace(self, codes=self.codes[rows], **self._of_rows(rows))
 
 
 @dataclass(frozen=True)
-class Numbers(Targets):
+class NumberTargets(Targets):
     """Numeric targets of labelled rows, their weights (None: 1) and groups.
 
     Attributes
@@ -427,7 +427,7 @@ class Numbers(Targets):
     def restored(self, scores: Floats) -> Floats:  # noqa: D102
         return np.asarray(self.scale.restored(scores))
 
-    def take(self, rows: Index) -> "Numbers":  # noqa: D102
+    def take(self, rows: Index) -> "NumberTargets":  # noqa: D102
         return replace(self, numbers=self.numbers[rows], **self._of_rows(rows))
 
     def part(self, share: float, seed: int) -> Index:  # noqa: D102

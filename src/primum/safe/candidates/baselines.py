@@ -12,10 +12,16 @@ import numpy as np
 from primum._typing import Floats
 from primum.methods.least_squares.tuning import TakesGroups
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.safe.candidates.base import Affine, CandidateModel, Labels, LinearModel, Numbers
+from primum.safe.candidates.base import (
+    Affine,
+    CandidateModel,
+    ClassTargets,
+    LinearModel,
+    NumberTargets,
+)
 from primum.safe.candidates.linear import logistic, ridge
 
-Known = TypeVar("Known", Labels, Numbers)
+Known = TypeVar("Known", ClassTargets, NumberTargets)
 
 
 def unscaled(X: Any) -> Affine:
@@ -79,7 +85,7 @@ class TunedRidgeClassifier(OfGroups, CandidateClassifier):
         Coefficients and intercepts; of two classes, those of the second.
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> LinearModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> LinearModel:
         return ridge(X, self._kept_together(labels), 0, unscaled)
 
 
@@ -102,7 +108,7 @@ class TunedLogisticClassifier(OfGroups, CandidateClassifier):
         Coefficients and intercepts; of two classes, those of the second.
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> LinearModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> LinearModel:
         return logistic(X, self._kept_together(labels), 0, unscaled)
 
 
@@ -125,7 +131,7 @@ class TunedRidgeRegressor(OfGroups, CandidateRegressor):
         Coefficients and intercept, in units of the target.
     """
 
-    def _fitted(self, X: Any, numbers: Numbers) -> LinearModel:
+    def _fitted(self, X: Any, numbers: NumberTargets) -> LinearModel:
         return ridge(X, self._kept_together(numbers), 0, unscaled)
 
     @property

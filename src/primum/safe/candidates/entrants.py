@@ -28,7 +28,7 @@ from primum.safe.candidates import (
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
-    Numbers,
+    NumberTargets,
     PreparedAsGiven,
     SharedRows,
     Targets,
@@ -80,7 +80,7 @@ class PreparedWrapped(PreparedAsGiven):
             X, y, weight = partly_labelled(self.rows, train, labels)
         options = {"sample_weight": weight} if self.weighted and weight is not None else {}
         fitted = self.entry.fitted(as_table(X, self.rows.columns), y, **options)
-        if isinstance(labels, Numbers):
+        if isinstance(labels, NumberTargets):
             return WrappedRegressor(fitted, labels.scale, self.rows.columns)
         return WrappedModel(fitted, labels.n_outputs, self.rows.columns)
 

@@ -56,7 +56,7 @@ from primum.safe.candidates.base import (
     Affine,
     Candidate,
     CandidateModel,
-    Labels,
+    ClassTargets,
     LinearModel,
     Prepared,
     Scaling,
@@ -139,7 +139,7 @@ def shares_of(mass: Floats, default: Floats) -> Floats:
     return np.where(reached, mass / np.where(reached, total, 1.0), default)
 
 
-def half_brier(scores: Floats, labels: Labels) -> float:
+def half_brier(scores: Floats, labels: ClassTargets) -> float:
     """Return half the Brier score, by which options are chosen."""
     loss = 0.5 * np.sum((scores - labels.one_hot) ** 2, axis=1)
     return float(np.average(loss, weights=labels.weight))
@@ -171,11 +171,11 @@ class Diffusion:
     damping: float
     among: Floats
 
-    def scores(self, test: Index, train: Index, own: Labels) -> Floats:
+    def scores(self, test: Index, train: Index, own: ClassTargets) -> Floats:
         """Return the scores of labelled rows, given the labels of the training rows."""
         return shares_of(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
 
-    def left_out_loss(self, train: Index, own: Labels) -> float:
+    def left_out_loss(self, train: Index, own: ClassTargets) -> float:
         """Return the loss of every training row without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
@@ -195,7 +195,12 @@ def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
 
 
 def spread_labels(
-    S: Any, dampings: Sequence[float], train: Index, own: Labels, rows: Index | slice, dtype: Any
+    S: Any,
+    dampings: Sequence[float],
+    train: Index,
+    own: ClassTargets,
+    rows: Index | slice,
+    dtype: Any,
 ) -> Floats:
     """Return the mass (n_dampings, n_rows, n_classes) that rows get from the labels of train."""
     present = own.present
@@ -207,7 +212,7 @@ def spread_labels(
     return mass
 
 
-def scores_of_all(S: Any, damping: float, train: Index, own: Labels) -> Floats:
+def scores_of_all(S: Any, damping: float, train: Index, own: ClassTargets) -> Floats:
     """Return the scores of all rows of a graph, given the labels of the training rows."""
     mass = spread_labels(S, [damping], train, own, slice(None), np.float64)[0]
     return shares_of(mass, own.shares)
@@ -221,7 +226,7 @@ class PreparedOnGraph(Prepared):
     scaled: Any
 
     def _model(
-        self, n_neighbors: int, S: Any, damping: float, train: Index, own: Labels
+        self, n_neighbors: int, S: Any, damping: float, train: Index, own: ClassTargets
     ) -> NeighborModel:
         """Return the model with the scores of all rows of the graph."""
         k = min(n_neighbors, self.scaled.shape[0])
@@ -235,16 +240,16 @@ class PreparedSpreading(PreparedOnGraph):
     options: list[Diffusion]
     note: str = ""
 
-    def fit(self, train: Index, labels: Labels) -> NeighborModel:  # noqa: D102
+    def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
         own = labels.take(train)
         best = self._best(train, own)
         return self._model(best.n_neighbors, best.S, best.damping, train, own)
 
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
         own = labels.take(train)
         return self._best(train, own).scores(test, train, own)
 
-    def _best(self, train: Index, own: Labels) -> Diffusion:
+    def _best(self, train: Index, own: ClassTargets) -> Diffusion:
         return min(self.options, key=lambda option: option.left_out_loss(train, own))
 
 
@@ -269,16 +274,16 @@ class PreparedManyLabels(PreparedOnGraph):
     n_labeled: int
     note: str = ""
 
-    def fit(self, train: Index, labels: Labels) -> NeighborModel:  # noqa: D102
+    def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
         path, damping, _ = self._best(train, labels)
         own = labels.take(train)
         return self._model(path.n_neighbors, path.S, DAMPINGS[damping], train, own)
 
-    def held_out(self, train: Index, test: Index, labels: Labels) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
         *_, mass = self._best(train, labels)
         return shares_of(mass[test], labels.take(train).shares)
 
-    def _best(self, train: Index, labels: Labels) -> tuple[DiffusionPath, int, Floats]:
+    def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
         own, labeled = labels.take(train), np.arange(self.n_labeled)
         found: tuple[Any, ...] = (np.inf,)
@@ -290,7 +295,9 @@ class PreparedManyLabels(PreparedOnGraph):
                     found = loss, path, number, mass
         return found[1:]
 
-    def _left_out_loss(self, mass: Floats, diagonal: Floats, train: Index, labels: Labels) -> float:
+    def _left_out_loss(
+        self, mass: Floats, diagonal: Floats, train: Index, labels: ClassTargets
+    ) -> float:
         """Return the loss of the checked training rows without their own labels."""
         trained = np.isin(self.checked, train)
         if not trained.any():  # a small training set: nothing tells one option from another
@@ -334,14 +341,14 @@ class Spreading(Candidate):
         return PreparedManyLabels(change, X, diffusion_paths(X, checked), checked, n_labeled, note)
 
 
-def neighbors(X: Any, labels: Labels, seed: int, scaling: Scaling) -> NeighborModel:
+def neighbors(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> NeighborModel:
     """Return nearest labelled rows, their number chosen by leave-one-out."""
     change = scaling(X)
     scaled = change.transform(X)
     return NeighborModel(change, scaled, labels.one_hot, _best_count(scaled, labels))
 
 
-def _best_count(X: Any, labels: Labels) -> int:
+def _best_count(X: Any, labels: ClassTargets) -> int:
     """Return the number of neighbours with the least leave-one-out loss."""
     from sklearn.neighbors import NearestNeighbors
 

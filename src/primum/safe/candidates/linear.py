@@ -33,9 +33,9 @@ from primum.rows import ArrayRows
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
-    Labels,
+    ClassTargets,
     LinearModel,
-    Numbers,
+    NumberTargets,
     PreparedLinear,
     Scaling,
     SharedRows,
@@ -83,7 +83,7 @@ def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     return change.then(fit_ridge(change.transform(X), labels)[0])
 
 
-def logistic(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
+def logistic(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearModel:
     """Return logistic regression."""
     change = scaling(X)
     return change.then(fit_logistic(change.transform(X), labels))
@@ -135,7 +135,7 @@ def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:
     return least_squares_model(coef, intercept, labels), -float(errors.min())
 
 
-def fit_logistic(X: Any, labels: Labels) -> LinearModel:
+def fit_logistic(X: Any, labels: ClassTargets) -> LinearModel:
     """Return a logistic regression whose penalty is chosen by cross-validation."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
@@ -151,21 +151,21 @@ def fit_logistic(X: Any, labels: Labels) -> LinearModel:
     return log_linear_model(coef.T, intercept, labels)
 
 
-def _with_default_penalty(rows: Principal, labels: Labels) -> tuple[Floats, Floats]:
+def _with_default_penalty(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats]:
     """Return coefficients and intercepts of the coordinates, one column for every class."""
     classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
     classifier.fit(rows.Z, labels.codes, sample_weight=labels.weight)
     return classifier.coef_.T, classifier.intercept_
 
 
-def log_linear_model(coef: Floats, intercept: Floats, labels: Labels) -> LinearModel:
+def log_linear_model(coef: Floats, intercept: Floats, labels: ClassTargets) -> LinearModel:
     """Return a model of decision values, one for two classes, for the classes that occur."""
     if len(coef) == 1:
         coef, intercept = np.stack([0.0 * coef[0], coef[0]]), np.append(0.0, intercept)
     return linear_model(coef, intercept, labels, probabilities=True)
 
 
-def inner_number_folds(numbers: Numbers, most: int, seed: int) -> list[tuple[Index, Index]]:
+def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tuple[Index, Index]]:
     """Return at most so many shuffled folds; there are none of a single row."""
     n_rows = len(numbers)
     strata = np.zeros(n_rows, dtype=np.intp)
@@ -177,7 +177,7 @@ def inner_number_folds(numbers: Numbers, most: int, seed: int) -> list[tuple[Ind
     return list(splitter.split(strata[:, None]))
 
 
-def inner_folds(labels: Labels, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
+def inner_folds(labels: ClassTargets, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
     """Return at most so many stratified folds; the only row of a class is always trained on.
 
     There are none if only one class has several rows. Groups stay together if they can.
@@ -253,7 +253,7 @@ def fit_components(features: Floats, labels: Targets) -> LinearModel:
     fits = [fit_ridge(features[:, :number], labels) for number in numbers]
     best = int(np.argmax([score for _, score in fits]))
     number, model = numbers[best], fits[best][0]
-    if isinstance(labels, Labels):
+    if isinstance(labels, ClassTargets):
         model = fit_logistic(features[:, :number], labels)
     coef = np.zeros((n_features, labels.n_outputs))
     coef[:number] = model.coef

@@ -18,9 +18,9 @@ from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.icls.tuned import ICLSClassifierCV, ICLSRegressorCV
 from primum.reading.known import drawn_share
 from primum.safe.candidates.base import (
-    Labels,
+    ClassTargets,
     LinearModel,
-    Numbers,
+    NumberTargets,
     Scaling,
     SharedRows,
     Transductive,
@@ -49,7 +49,7 @@ ICLS_FOLDS = 3
 ICLS_UNLABELED = 1000
 
 
-def svm(X: Any, labels: Labels, seed: int, scaling: Scaling) -> LinearModel:
+def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearModel:
     """Return the SVM with squared hinge loss."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
@@ -68,7 +68,7 @@ class TSVM(Transductive):
     def applies_to(self, n_classes: int) -> bool:  # noqa: D102
         return n_classes == 2
 
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
         own = labels.take(train)
         *_, penalty = tuned_svm(Principal.of(rows.labeled[train], own.weight), own)
         machine = TSVMClassifier("annealing", alpha=penalty)
@@ -78,7 +78,7 @@ class TSVM(Transductive):
         return _margin_model(machine.fit(X, codes, sample_weight=weight), own)
 
 
-def tuned_svm(rows: Principal, labels: Labels) -> tuple[Floats, Floats, float]:
+def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
     """Return coefficients and intercepts of the SVM, and its penalty.
 
     The penalty has the least squared hinge loss in cross-validation.
@@ -98,7 +98,7 @@ def tuned_svm(rows: Principal, labels: Labels) -> tuple[Floats, Floats, float]:
     return machine.coef_.T, machine.intercept_, penalty
 
 
-def _loss(X: Any, labels: Labels, alpha: float, train: Index, test: Index) -> float:
+def _loss(X: Any, labels: ClassTargets, alpha: float, train: Index, test: Index) -> float:
     """Return the squared hinge loss of the rows test."""
     margins = _machine(X[train], labels.take(train), alpha).decision_function(X[test])
     signs = 2.0 * labels.one_hot[test][:, labels.present] - 1.0
@@ -109,11 +109,11 @@ def _loss(X: Any, labels: Labels, alpha: float, train: Index, test: Index) -> fl
     return float(np.average(losses, weights=labels.take(test).weight))
 
 
-def _machine(X: Any, labels: Labels, alpha: float) -> L2SVMClassifier:
+def _machine(X: Any, labels: ClassTargets, alpha: float) -> L2SVMClassifier:
     return L2SVMClassifier(alpha).fit(X, labels.codes, sample_weight=labels.weight)
 
 
-def _margin_model(machine: Any, labels: Labels) -> LinearModel:
+def _margin_model(machine: Any, labels: ClassTargets) -> LinearModel:
     return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, labels)
 
 
@@ -123,7 +123,7 @@ class Implicit(Transductive):
     name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
     growth = 2.0
 
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: Labels) -> LinearModel:  # noqa: D102
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
         own = labels.take(train)
         folds = inner_folds(own, ICLS_FOLDS)
         tuned = ICLSClassifierCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds)
@@ -153,7 +153,9 @@ class ImplicitNumbers(Transductive):
     def __init__(self, bounds: tuple[float, float] | None) -> None:
         self.bounds = bounds
 
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: Numbers) -> LinearModel:  # noqa: D102
+    def fit_standardised(  # noqa: D102
+        self, rows: SharedRows, train: Index, labels: NumberTargets
+    ) -> LinearModel:
         own = labels.take(train)
         bounds = self.bounds or (float(own.numbers.min()), float(own.numbers.max()))
         folds = inner_number_folds(own, ICLS_FOLDS, rows.seed)

@@ -31,8 +31,8 @@ from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
-    Labels,
-    Numbers,
+    ClassTargets,
+    NumberTargets,
     PreparedRows,
     Scaling,
     SharedRows,
@@ -195,7 +195,7 @@ def fit_package(
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
     rows = as_dense(X).astype(np.float64, copy=True)
-    n_classes = labels.n_classes if isinstance(labels, Labels) else 0
+    n_classes = labels.n_classes if isinstance(labels, ClassTargets) else 0
     y = labels.given if n_classes else labels.values[:, 0]
     model = PackagedModel(name, rows, y, n_classes, labels.weight, seed)
     _ = model.fitted  # now, so that an error is one of the fit
@@ -226,8 +226,8 @@ class Packaged(Supervised):
         if package.in_context:
             few = rows.labeled[:FEW_ROWS]
             codes = np.arange(few.shape[0]) % 2
-            numbers = Numbers(codes.astype(float), TargetScale(0.0, 1.0))
-            targets = Labels(codes, 2) if self.of_classes else numbers
+            numbers = NumberTargets(codes.astype(float), TargetScale(0.0, 1.0))
+            targets = ClassTargets(codes, 2) if self.of_classes else numbers
             self.fit_rows(few, targets, rows.seed, rows.scaling)
         ignored = rows.weighted and not package.takes_weights
         return PreparedRows(
@@ -250,7 +250,7 @@ class PackagedClassifier(CandidateClassifier):
         self.package = package
         self.random_state = random_state
 
-    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
         return fit_alone(self.package, X, labels, self.random_state)
 
 
@@ -269,7 +269,7 @@ class PackagedRegressor(CandidateRegressor):
         self.package = package
         self.random_state = random_state
 
-    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
         return fit_alone(self.package, X, numbers, self.random_state)
 
 

@@ -27,8 +27,8 @@ from primum._typing import AnyArray, Floats, Index
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     CandidateModel,
-    Labels,
-    Numbers,
+    ClassTargets,
+    NumberTargets,
     Scaling,
     Targets,
     as_dense,
@@ -129,7 +129,7 @@ def forest_model(trees: Sequence[Any], labels: Targets) -> ForestModel:
     feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
     shares = values
-    if isinstance(labels, Labels):
+    if isinstance(labels, ClassTargets):
         shares = np.zeros((len(feature), labels.n_classes))
         shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
     nodes = joined_nodes([tree.node_count for tree in trees], feature < 0, feature, *others)
@@ -154,14 +154,14 @@ def seeds_of_trees(seed: Any) -> list[int]:
     return [rng.randint(np.iinfo(np.int32).max) for _ in range(TREES)]
 
 
-def extra_trees(X: Any, labels: Labels, seed: int, scaling: Scaling) -> ForestModel:
+def extra_trees(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees; scales do not matter to them."""
     rows, seeds = checked_rows(X), seeds_of_trees(seed)
     return forest_model(grow_extra_trees(rows, labels.codes, labels.weight, seeds), labels)
 
 
 def random_forest(
-    X: Any, labels: Labels, seed: Any, scaling: Scaling = standardisation
+    X: Any, labels: ClassTargets, seed: Any, scaling: Scaling = standardisation
 ) -> ForestModel:
     """Return a random forest."""
     from sklearn.ensemble import RandomForestClassifier
@@ -171,7 +171,9 @@ def random_forest(
     return forest_model([tree.tree_ for tree in forest.estimators_], labels)
 
 
-def extra_trees_of_numbers(X: Any, numbers: Numbers, seed: int, scaling: Scaling) -> ForestModel:
+def extra_trees_of_numbers(
+    X: Any, numbers: NumberTargets, seed: int, scaling: Scaling
+) -> ForestModel:
     """Return extremely randomised trees of numbers."""
     from sklearn import config_context
     from sklearn.tree import ExtraTreeRegressor
@@ -204,7 +206,7 @@ class ForestClassifier(CandidateClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
         return random_forest(X, labels, self.random_state)
 
 
@@ -246,7 +248,7 @@ class BoostedModel(Trees):
 def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel:
     """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
     trees, start = boosted_trees(booster)
-    if isinstance(labels, Labels) and len(labels.present) < labels.n_classes:
+    if isinstance(labels, ClassTargets) and len(labels.present) < labels.n_classes:
         trees, start = _of_all_classes(trees, start, labels)
     nodes = np.concatenate(trees)
     leaf = nodes["is_leaf"].astype(bool)
@@ -263,7 +265,7 @@ def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel
 
 
 def _of_all_classes(
-    trees: list[AnyArray], start: Floats, labels: Labels
+    trees: list[AnyArray], start: Floats, labels: ClassTargets
 ) -> tuple[list[AnyArray], Floats]:
     """Return the trees and first scores with a score for every class, also those that are absent.
 
@@ -293,7 +295,7 @@ class BoostingClassifier(CandidateClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: Labels) -> CandidateModel:
+    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
         return histogram_boosting(X, labels, self.random_state)
 
 
@@ -308,7 +310,7 @@ class ForestRegressor(CandidateRegressor):
     True
     """
 
-    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(TREES, n_jobs=1, random_state=self.random_state)
@@ -327,7 +329,7 @@ class BoostingRegressor(CandidateRegressor):
     [1.0, 5.0]
     """
 
-    def _fitted(self, X: Any, numbers: Numbers) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
         return histogram_boosting(X, numbers, self.random_state)
 
 
@@ -340,7 +342,7 @@ def histogram_boosting(
 
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
-    of_classes = isinstance(labels, Labels)
+    of_classes = isinstance(labels, ClassTargets)
     y = labels.given if of_classes else labels.values[:, 0]
     kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
     columns = strongest_columns(X, y, of_classes=of_classes)
