@@ -599,7 +599,10 @@ def test_unknowns_delay_what_is_forecast():
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ((10, 11, True, 0.05), "must be part of one or more unlabelled rows, got 11 of 10"),
+        (
+            (10, 11, True, 0.05),
+            "n_different must be from 0 to n_rows, and n_rows at least 1, got 11 of 10",
+        ),
         ((0, 0, True, 0.05), "got 0 of 0"),
         ((10, 5, True, 1.0), "alpha must be at least 0 and below 1, got 1.0"),
         ((10, 5, True, np.nan), "alpha must be at least 0 and below 1, got nan"),

@@ -359,7 +359,7 @@ def test_labels_that_cannot_count_are_refused_in_a_sentence():
     found = asking.with_labels({500: "yes", int(asking.rows[1]): "no", 777: "no"}, known=known)
     assert found.labels == {0: 1, 1: 0}
     assert found.notes == (
-        "1 labelled row was not asked for and does not count, because rows of somebody's choice "
+        "1 labelled row was not asked for and does not count, because hand-picked rows "
         "would void the guarantee: 777.",
     )
 

@@ -11,29 +11,29 @@ of its mass near 0 and the tails of a Cauchy distribution, so that clear evidenc
 Its scale is three times the region of practical equivalence: one point of error, or, for numbers,
 2% of the loss of the baseline.
 
-A difference in error is judged by the rows on which the two models disagree instead, for only there
-can they differ in error:
+A difference in error is judged instead by the rows on which the two models disagree, because only
+there can they differ in error:
 
     delta = -d r,    d = share of rows on which they disagree,
                      r = P(method right | disagree) - P(baseline right | disagree).
 
-The share d needs no labels: it is that of the unlabelled rows, by the fitted models of a
-SafeClassifier; for other methods of a comparison, the mean over the models of the folds.
-Which one is right where they disagree needs labels: of the held-out labelled rows on which the two
-disagree, the method is right in T, the baseline in F and neither in N (never with two classes),
-each labelled row counted once however often it is held out. With Jeffreys' priors,
+The share d needs no labels: it is counted on the unlabelled rows, with the fitted models of a
+SafeClassifier or, for other methods of a comparison, as the mean over the models of the folds.
+Labels tell which model is right where they disagree: on the held-out labelled rows with different
+predictions, the method is right on T, the baseline on F and neither on N (0 with two classes), and
+a row counts once however often it is held out. With Jeffreys' priors,
 
     d ~ Beta(n_different + 1/2, n_same + 1/2),
     shares of (T, F, N) ~ Dirichlet(T / k + 1/2, F / k + 1/2, N / k + 1/2).
 
-The prior of d is the same however many rows differ: two models that agree on all of n rows need not
-agree on others, and fewer than about 140 rows do not show that they do. The prior of r is symmetric
-about 0, so that few labels claim nothing. k is a design effect: the counts come from models that
-were trained on overlapping sets, and the deployed model is one more. Those models also had fewer
-labels than the deployed ones, a share q of them, a gain may grow or shrink with the number of
-labels, and models may disagree more on rows that were not there when they were fitted: the change
-is multiplied by a factor that is uniform in [q, 1/q], at most 2. Probabilities do not enter,
-because a gain in calibration is not a gain in error.
+The prior of d is the same however many rows differ: two models that agree on n rows may disagree on
+others, and full agreement on fewer than about 140 rows does not show that the difference is too
+small to matter. The prior of r is symmetric about 0, so that few labels claim nothing. k is a
+design effect: the counts come from models trained on overlapping sets, and the deployed model is
+yet another. Those models also had only a share q of the labels, a gain may grow or shrink with the
+number of labels, and models may disagree more on new rows. So the change is multiplied by a factor
+that is uniform in [q, 1/q] and at most 2. Predicted probabilities play no part, because better
+calibration is not a lower error.
 
 References
 ----------
@@ -53,18 +53,18 @@ from primum._typing import Floats
 
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
-# Numbers have no natural unit: a difference of at most this share of the loss of the baseline is of
-# no practical importance.
+# Numeric targets have no natural unit: a difference of at most this share of the baseline's loss is
+# of no practical importance.
 EQUIVALENT_SHARE = 0.02
-# And so have costs: one point of an error of 20% is as large a share of it.
+# Costs have no natural unit either. One point is this share of an error of 20%.
 EQUIVALENT_COST = 0.05
-# What is claimed has at least this probability.
+# An answer is claimed if it has at least this probability.
 LEVEL = 0.95
 # Scale of the prior, in regions of practical equivalence.
 SCALE_IN_EQUIVALENCES = 3
 # Differences at which the posterior of a loss is computed, for each of its two factors.
 GRID_POINTS = 2001
-# Beyond this many times the present number of labels, no forecast is made.
+# No forecast is made beyond this many times the present number of labels.
 LARGEST_FORECAST = 100
 # Variance of the counts relative to that of independent rows: the mean square of
 # (estimated r - true r) / (its standard error for independent rows) in the first 192 comparisons of
@@ -114,7 +114,7 @@ class Difference:
     degrees_of_freedom : float
         Of the estimate of the standard error.
     n_rows : int
-        Number of labelled rows, or groups, it is based on.
+        Number of labelled rows, or groups, that it is based on.
     """
 
     mean: float
@@ -160,7 +160,7 @@ class Disagreement:
     ----------
     better, worse, neither : float
         Number of labelled rows (or groups, if rows belong together) on which the held-out
-        predictions differ and the method is right, the baseline is, or none of them.
+        predictions differ and the method is right, the baseline is, or neither.
     n_different, n_compared : float
         Number of rows on which the fitted models differ, and of all rows compared.
     train_share : float
@@ -183,14 +183,14 @@ class Disagreement:
         return self.n_different / self.n_compared
 
     def scaled(self, factor: float) -> Self:
-        """Return the same disagreement as if there were so many times as many labels."""
+        """Return the same disagreement with the labelled rows counted ``factor`` times."""
         counts = (self.better, self.worse, self.neither)
         better, worse, neither = (factor * count for count in counts)
         return replace(self, better=better, worse=worse, neither=neither)
 
     @property
     def changes(self) -> Floats:
-        """Equally probable changes of the error, in increasing order."""
+        """Equally probable values of the change in error, in increasing order."""
         u = _points()
         d = special.betaincinv(
             self.n_different + PRIOR_COUNT,
@@ -210,7 +210,7 @@ class Disagreement:
 
 @cache
 def _points() -> Floats:
-    """Return points that fill the unit cube of four dimensions evenly; the same every time."""
+    """Return points that fill the four-dimensional unit cube evenly, always the same."""
     return np.asarray(qmc.Sobol(4, seed=0).random(N_POINTS))
 
 
@@ -363,11 +363,11 @@ def holm(p_values: Any) -> Floats:
 def cautious_variance(
     values: Floats, n_units: float, size: float = 1.0, least: float = 0.0
 ) -> float:
-    """Return the variance of values of so many units, and that of one more with the largest value.
+    """Return the variance of values of ``n_units`` units, plus one more with the largest value.
 
-    Where hardly any value differs, the observed variance alone says little. If all are 0, the
-    largest is taken to be ``size``. It is at least ``least``: that no error of a dear kind was seen
-    does not mean that there is none.
+    If hardly any value differs, the observed variance alone says little. The largest value counts
+    as at least ``least``, because expensive errors may exist that were not seen; if all are 0, as
+    ``size``.
     """
     largest = max(float(np.abs(values).max()), least) or size
     return float(values.var() * n_units / max(n_units - 1, 1) + largest**2 / n_units)

@@ -2,13 +2,13 @@
 
 For pairs j of models, D_j are the rows on which the two predict different classes, and D is the
 union of all D_j. Row i has a random number that depends on a seed and on i alone: the i-th word of
-the counter-based generator Philox (Salmon et al. 2011), which finds it without those before. The
+the counter-based generator Philox (Salmon et al. 2011), which computes it without the others. The
 rows of D, sorted by these numbers, are in random order, and the first m of them are a uniform
-sample without replacement. So one pass over the rows, wherever they are, that keeps the m rows of D
-with the smallest numbers, is a reservoir and a shuffle at once. Two such parts join into one by the
-same rule, in any grouping: neither the size of blocks nor the number of threads or workers
-matters, and a second pass gives the same order. The sizes of all D_j and of D are counted over all
-rows.
+sample without replacement. So a single pass that keeps the m rows of D with the smallest numbers
+draws the sample and shuffles it at once, wherever the rows are stored. Two partial results are
+merged by the same rule, in any grouping: neither the size of blocks nor the number of threads or
+workers matters, and a second pass gives the same order. The sizes of all D_j and of D are counted
+over all rows.
 
 References
 ----------
@@ -40,12 +40,12 @@ from primum.rows import Block, Rows, first_non_finite, refuse_non_finite
 
 # Words of Philox per step of its counter.
 WORDS = 4
-# At most so many rows are listed: more than anybody labels.
+# At most this many rows are listed, which is more than anybody labels.
 MOST_LISTED = 5000
 # Rows are predicted in blocks of at most this many: kernels and neighbours compare every one of
 # them with the rows that a model was fitted to.
 ROWS_PER_BLOCK = 2**13
-# A code of a row on which the two models of a pair agree.
+# The code of a row on which the two models of a pair agree.
 SAME = -1
 
 # The class codes (n_rows, n_models) that fitted models predict for rows.
@@ -126,12 +126,12 @@ def find_disagreements(
     pairs : sequence of (int, int)
         The pairs of models to compare, by their positions.
     seed : int
-        Of the random order, which depends on it and on the positions of rows only.
+        Seed of the random order, which depends only on it and on the positions of the rows.
     most : int, default=5000
         The largest number of rows to list.
     predict : callable, optional
-        Function of rows that returns the class codes (n_rows, n_models) which all models predict;
-        by default each model's ``predict`` is called.
+        Function of rows that returns the class codes (n_rows, n_models) predicted by all models; by
+        default each model's ``predict`` is called.
 
     Returns
     -------
@@ -220,7 +220,7 @@ class _ListedPart:
         return np.lexsort([self.positions, self.keys])
 
     def limited(self, most: int) -> "_ListedPart":
-        """Return the same with at most so many rows, those with the smallest numbers."""
+        """Return the same with at most ``most`` rows, those with the smallest numbers."""
         if len(self.keys) <= most:
             return self
         kept = self.order[:most]
@@ -258,7 +258,7 @@ def _part_of(start: int, codes: Index, pairs: Index, seed: int, X: Any = None) -
 class _BlockSearch:
     """Finds the rows of a block on which models differ; it runs on the workers of a cluster too.
 
-    ``names`` are those of the columns.
+    ``names`` are the names of the columns.
     """
 
     predict: Predict

@@ -1,12 +1,12 @@
 """How labelled and unlabelled rows differ: a test of drift, copies of rows, and weights.
 
-Nothing that is measured on the labelled rows need hold for the unlabelled ones if the two differ.
+If labelled and unlabelled rows differ, what is measured on the former need not hold for the latter.
 
 **Drift.** Two classifiers (logistic regression, a small forest) try to tell them apart, with as
 many unlabelled rows as labelled ones. They are fitted to one half of the rows and predict the kind
-of the other half, and the other way round. If both kinds come from one distribution, the kinds of a
-half are in random order, whatever was learnt from the other half: Fisher's exact test gives the
-p-value of its predictions. The four p-values are adjusted by Holm's method. (With more folds the
+of the other half, and vice versa. If both kinds come from one distribution, the kinds within a half
+are in random order, whatever was learnt from the other half, so that Fisher's exact test gives the
+p-value of the predictions. The four p-values are adjusted by Holm's method. (With more folds the
 accuracy varies more than the binomial distribution says, by about a third in simulations.)
 
 **Copies.** A held-out row with a copy in the training set is easy for models that memorise rows,
@@ -23,11 +23,11 @@ The ratio is known only under an assumption, which the user makes.
 
 * Label shift, p_U(x | y) = p_L(x | y): w = q_y / pi_y, the share of the row's class among the
   unlabelled rows (``shares``) over that among the labelled ones.
-* Covariate shift, p_U(y | x) = p_L(y | x): w = p_U(x) / p_L(x), the odds that a logistic regression
-  takes a row for an unlabelled one, out of fold, with both kinds weighted equally.
+* Covariate shift, p_U(y | x) = p_L(y | x): w = p_U(x) / p_L(x), the out-of-fold odds of a logistic
+  regression that a row is unlabelled, with both kinds weighted equally.
 
-Few rows with large weights would decide everything, so weights are clipped at their 95% quantile,
-which trades a little bias for much variance. The effective sample size (Kish 1965) is
+A few rows with large weights would decide everything, so weights are clipped at their 95% quantile,
+which adds a little bias and removes much variance. The effective sample size (Kish 1965) is
 
     (sum w)^2 / sum w^2,
 
@@ -53,25 +53,25 @@ from primum.judging.difference import holm
 from primum.judging.shares import ASSUMPTIONS, COVARIATE, LABEL, EstimatedShares
 from primum.reading.data import effective_size, stack_rows
 
-# Rows of each kind in the test of drift: more mostly take time, and with fewer it finds nothing.
+# Rows of each kind in the test of drift: more would mostly cost time, and fewer find nothing.
 MAX_ROWS, MIN_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
 SIGNIFICANCE = 0.01
-# And from this accuracy on: with many rows even a difference that does not matter is significant.
+# It also needs this accuracy: with many rows even a negligible difference is significant.
 VISIBLE_ACCURACY = 0.55
 # Equal rows are mentioned if they are this share of the labelled ones; fewer change little.
 VISIBLE_SHARE = 0.05
 # Quantile at which weights are clipped.
 CLIPPED_AT = 0.95
-# Labelled rows of equal weight that covariate weights must be worth.
+# The least effective sample size of covariate weights.
 LEAST_EFFECTIVE = 20
-# No class is given up: with the weight 0 there would be no rows of it.
+# The least share of a class in label weights: with the weight 0 its rows would not count at all.
 LEAST_CLASS_SHARE = 0.005
-# More unlabelled rows than this many times the labelled ones, or this number, add little but time.
+# More unlabelled rows, relative to the labelled ones or in all, cost time and add little.
 TIMES_LABELED, MAX_UNLABELED = 20, 5000
-# Folds that odds are predicted out of, and folds inside them that choose the penalty.
+# Folds for the out-of-fold odds, and folds inside them that choose the penalty.
 FOLDS, INNER_FOLDS = 5, 3
-# Inverse penalties C of the logistic regression, from none of the features to all of them.
+# Inverse penalties C of the logistic regression: from hardly using the features to using them all.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 
 
@@ -105,7 +105,7 @@ class Drift:
         return (
             "Labelled and unlabelled rows come from visibly different distributions (a "
             f"classifier tells them apart with {100 * self.accuracy:.0f}% accuracy, where 50% is "
-            "chance), so what holds for the labelled rows need not hold for the others."
+            "chance), so what holds for the labelled rows need not hold for the unlabelled ones."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def find_drift(
     Returns
     -------
     Drift or None
-        None if there are too few rows of one kind: fewer than ten.
+        None with fewer than ten rows of one kind.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def find_drift(
 def one_of_each(X: Any, groups: AnyArray | None) -> Any:
     """Return the first row of every group; rows beyond the last group are kept.
 
-    Rows of a group are alike: with some of them in either half, even the groups would be learnt.
+    Rows of a group are alike: if both halves had some of them, the classifiers would learn groups.
     """
     if groups is None:
         return X
@@ -196,7 +196,7 @@ def _classifiers(random_state: int) -> list[Any]:
 def _test_half(
     prepare: Any, classifiers: Sequence[Any], X: Any, kind: Index, train: Index, test: Index
 ) -> list[tuple[float, float]]:
-    """Return, of every classifier, the share of right predictions for the test half, and p."""
+    """Return, for each classifier, its share of right predictions on the test half, and p."""
     with warnings.catch_warnings():
         # A rough classifier is good enough: the test is valid for any.
         warnings.simplefilter("ignore")
@@ -216,7 +216,7 @@ def _fisher_test(guess: Index, truth: Index) -> tuple[float, float]:
 def copies_note(labeled: Any, groups: Any) -> str:
     """Return a sentence if labelled rows have the same features; empty if few do.
 
-    ``groups`` of rows, if any, keep copies together: then nothing is said.
+    With ``groups`` nothing is said, because they keep copies together.
     """
     n_rows = labeled.shape[0]
     n_copies = 0 if groups is not None else n_rows - _n_distinct(labeled)
@@ -230,7 +230,7 @@ def copies_note(labeled: Any, groups: Any) -> str:
 
 
 def _key(cell: Any) -> Any:
-    """Return what two equal cells have in common; counted words and vectors are arrays."""
+    """Return a key that equal cells share; counted words and vectors are arrays."""
     return cell.tobytes() if isinstance(cell, np.ndarray) else str(cell)
 
 
@@ -250,12 +250,12 @@ def _n_distinct(X: Any) -> int:
 
 
 def options_in_words(*, numeric: bool = False) -> str:
-    """Return what can be done where labelled and unlabelled rows differ, each with its assumption.
+    """Return the remedies if labelled and unlabelled rows differ, each with its assumption.
 
     Parameters
     ----------
     numeric : bool, default=False
-        Whether numbers are predicted, which have no shares.
+        Whether targets are numeric, so that there are no class shares.
 
     Returns
     -------
@@ -317,14 +317,14 @@ class ShiftWeights:
 
 
 def label_weights(codes: Index, shares: EstimatedShares) -> ShiftWeights:
-    """Return the weights with which labelled rows have the class shares of the unlabelled ones.
+    """Return weights that give labelled rows the class shares of the unlabelled ones.
 
     Parameters
     ----------
     codes : array of shape (n_labeled,)
         Classes of the labelled rows.
     shares : EstimatedShares
-        Those of the unlabelled rows.
+        Class shares of the unlabelled rows.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def covariate_weights(
     groups: AnyArray | None = None,
     random_state: int = 0,
 ) -> ShiftWeights:
-    """Return the weights with which labelled rows have the features of the unlabelled ones.
+    """Return weights that give labelled rows the distribution of features of the unlabelled ones.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def covariate_weights(
 def _odds_of_unlabeled(
     X_labeled: Any, X_unlabeled: Any, prepare: Any, groups: AnyArray | None, seed: int
 ) -> Floats:
-    """Return the out-of-fold odds that labelled rows are taken for unlabelled ones."""
+    """Return, for each labelled row, the out-of-fold odds that it is unlabelled."""
     n_labeled, rng = count_rows(X_labeled), np.random.default_rng(seed)
     most = min(count_rows(X_unlabeled), TIMES_LABELED * n_labeled, MAX_UNLABELED)
     if min(n_labeled, most) < LEAST_EFFECTIVE:

@@ -30,8 +30,8 @@ Unknowns are rows that nobody can decide, and rows left blank above the last one
 state stays possible if, at every n, *some* outcomes of the unknowns among the first n rows keep it.
 The true outcomes are among them, so the guarantee holds, whatever made the rows unknown.
 
-* Two outcomes. The possible T are an interval, for the likelihood is log-concave in T. Its lower
-  end is the least if all unknowns count for the baseline, and the upper end the largest if all
+* Two outcomes. The possible T form an interval, because the likelihood is log-concave in T. Its
+  lower end is least if all unknowns count for the baseline, and its upper end is largest if all
   count for the challenger. Proof: S_n does not depend on t, so E(T; t+1) / E(T; t) increases in T,
   and it is below 1 up to t + (t+1)(N+1-n) / (n+1). That is at least t + t (N+1-n) / n, the mode of
   E(.; t). So what is excluded below the mode for t is excluded for t + 1.
@@ -49,9 +49,8 @@ If no state is possible any more, which has a probability of at most alpha, the 
 the random order. Then only what is certain is claimed: t <= T and f <= F and r <= R. If all N rows
 are labelled, that is the exact answer, whatever the order was.
 
-Undecided rows block most answers. Beside the bounds on all rows there are those on the decidable
-rows alone: three outcomes, and an undecided row counts as "neither". Each of the two has the
-probability 1 - alpha.
+Undecided rows prevent most answers. So there are also bounds on the decidable rows alone, with
+three outcomes, where an undecided row counts as "neither". Each holds with probability 1 - alpha.
 
 References
 ----------
@@ -71,16 +70,16 @@ from primum._typing import Floats, Index, Mask
 from primum.judging.difference import DESIGN_EFFECT, PRACTICAL_EQUIVALENCE, PRIOR_COUNT
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE
 
-# What the label of a row says; the first three are places in arrays of counts.
+# What the label of a row says; the first three are also indices into arrays of counts.
 CHALLENGER, BASELINE, NEITHER, UNDECIDED, BLANK = range(5)
 # Answers beyond those of a verdict: one side is settled, or none.
 NOT_WORSE, NOT_BETTER, OPEN = "not_worse", "not_better", "open"
 SETTLED = (HELP, NO_DIFFERENCE, HARM)
-# A state is kept if its log evidence is at least log(alpha) - EVIDENCE_ROUNDING, so that errors of
-# rounding, which are smaller for up to 10^7 rows, only keep states: alpha is less by a millionth of
-# itself.
+# A state is kept if its log evidence is at least log(alpha) - EVIDENCE_ROUNDING, so that rounding
+# errors, which are smaller for up to 10^7 rows, never exclude a state. This lowers alpha by a
+# millionth of itself.
 EVIDENCE_ROUNDING = 1e-6
-# Up to so many rows with three outcomes, all states are enumerated: half a million.
+# With three outcomes and at most this many rows, all states are enumerated: half a million.
 LARGEST_ENUMERATED = 1000
 # A forecast looks at no more than about this many numbers of labels.
 N_LOOKS = 200
@@ -99,9 +98,9 @@ class Pair:
     n_different : int
         Number of them on which the two predict different classes.
     two_outcomes : bool
-        Whether one of the two is right on every such row: there are two classes.
+        Whether one of the two is right on every such row, as with two classes.
     alpha : float
-        Probability with which the bounds may be wrong. With 0, they are what is certain.
+        Probability with which the bounds may be wrong. With 0, they are certain.
     margin : float, default=0.01
         Region of practical equivalence, as a share of all unlabelled rows.
     """
@@ -115,7 +114,7 @@ class Pair:
     def __post_init__(self) -> None:
         if not 0 <= self.n_different <= self.n_rows or self.n_rows < 1:
             raise ValueError(
-                "The rows on which two models differ must be part of one or more unlabelled rows, "
+                "n_different must be from 0 to n_rows, and n_rows at least 1, "
                 f"got {self.n_different} of {self.n_rows}."
             )
         if not 0 <= self.alpha < 1:  # also true if it is NaN
@@ -126,7 +125,7 @@ class Pair:
     @cached_property
     def n_margin(self) -> int:
         """The largest number of rows whose share is within the margin."""
-        # Only the quotient is what a decimal margin means: 0.01 * 2900 is below 29.
+        # Quotients are compared, as the user means a decimal margin: 0.01 * 2900 is below 29.
         most = int(self.margin * self.n_rows) + 1
         while most / self.n_rows > self.margin:
             most -= 1
@@ -199,7 +198,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many more labels are needed, as ranges that leave out a tenth on either side.
+    """How many more labels are needed, as ranges that leave out a tenth of the draws at either end.
 
     Attributes
     ----------
@@ -223,7 +222,7 @@ def shared_level(
     *,
     margin: float = PRACTICAL_EQUIVALENCE,
 ) -> list[float]:
-    """Return the alphas of several pairs of models, whose bounds shall hold together.
+    """Return an alpha for each of several pairs of models, so that all bounds hold together.
 
     Parameters
     ----------
@@ -240,7 +239,7 @@ def shared_level(
     -------
     list of float
         Equal shares of 1 - level for the pairs that need labels, which is known before the first
-        label. The others are settled already and get 0: their bounds are certain.
+        label. Other pairs are settled already and get 0, because their bounds are certain.
 
     Examples
     --------
@@ -367,7 +366,7 @@ def _running_counts(codes: Index) -> Index:
 
 
 def _certain(pair: Pair, counts: Index) -> Index:
-    """Return the bounds that need no probability: all other rows may be for either model."""
+    """Return the bounds that are certain: either model may be right on all other rows."""
     left = pair.n_different - counts.sum(axis=-1)
     change = counts[..., BASELINE] - counts[..., CHALLENGER]
     return np.stack([change - left, change + left], axis=-1)
@@ -470,11 +469,11 @@ class _States:
         self._keep(self.evidence >= self.cut)
 
     def _gain(self, code: int) -> Floats:
-        """Return the gain of a known row, where all are."""
+        """Return the gain of a known row if all rows so far are known."""
         return np.asarray((self.rows[code] - self.known[code]) / (self.known[code] + 1))
 
     def _best_gain(self, code: int, best: Floats) -> Floats:
-        """Count a row where it is best, but a known one where no unknown makes room for it."""
+        """Count a row as its best outcome; a known row, if no unknown makes room, as its own."""
         gains = (self.rows - best) / (best + 1)
         gain = gains.max(axis=0)
         where = np.where(gains[CHALLENGER] == gain, CHALLENGER, NEITHER)
@@ -539,7 +538,7 @@ def forecast(
         Numbers of labelled rows, held out in cross-validation, on which the two differ and the
         challenger is right, the baseline is, and neither is.
     seed : int, optional
-        Of the random numbers.
+        Seed of the random numbers.
     n_draws : int, default=200
         Number of draws.
 
@@ -571,7 +570,7 @@ def forecast(
 
 
 def _looks(n_left: int) -> Index:
-    """Return numbers of more labels, from 0 to all: every one, or growing by a factor."""
+    """Return numbers of further labels, from 0 to all: each number, or a geometric grid."""
     if n_left <= N_LOOKS:
         return np.arange(n_left + 1)
     grown = np.ceil(np.geomspace(1, n_left, N_LOOKS)).astype(np.intp)

@@ -7,18 +7,18 @@ below 0 the method helps), the mean has the standard error
     se^2 = s^2 (1/J + n_test / n_train),    s^2 = variance of the d_i / n_test,
 
 where s^2 is the variance of the mean of one split and the second term corrects for overlapping
-training sets (Nadeau & Bengio 2003). The variance is estimated from rows instead of from the means
-of the splits, because there are more of them: with few splits the published form has too few
-degrees of freedom. Where rows belong together, groups take the place of rows. The published form
-remains for scores that are not means over rows; one that is undefined in some split is computed
-from the rows that all folds of a repeat hold out together. Its variance comes from the jackknife:
-with the score theta of n rows, and theta_i without row i, the pseudo-values
+training sets (Nadeau & Bengio 2003). The variance is estimated from rows rather than from the means
+of the splits: with few splits the published form has too few degrees of freedom. Where rows belong
+together, groups take the place of rows. The published form remains for scores that are not means
+over rows; one that is undefined in some split is computed from the rows that all folds of a repeat
+hold out together. Its variance comes from the jackknife: with the score theta of n rows, and
+theta_i without row i, the pseudo-values
 
     p_i = n theta - (n - 1) theta_i
 
 take the place of the losses of rows.
 
-Where the targets are numbers, what counts as a difference is a share of the loss of the baseline.
+With numeric targets, the smallest difference that counts is a share of the loss of the baseline.
 
 References
 ----------
@@ -57,9 +57,9 @@ from primum.judging.words import JudgedSample
 from primum.reading.data import effective_size
 from primum.reading.folds import Fold
 
-# Of the loss of the mean target: a baseline with a smaller loss is right up to rounding.
+# As a share of the loss of the mean target: a baseline with less is right up to rounding.
 NEGLIGIBLE = 1e-6
-# Of the cost per row of guessing: a baseline that costs less is taken to cost this.
+# As a share of the cost per row of guessing: a baseline that costs less is taken to cost this.
 LEAST_OF_GUESSING = 0.1
 
 
@@ -67,7 +67,7 @@ LEAST_OF_GUESSING = 0.1
 class HeldOut:
     """The labelled rows that the folds hold out, one fold after the other, and what they show.
 
-    All predictions that its methods are given are for these rows, in this order.
+    Its methods take predictions for these rows, in this order.
 
     Attributes
     ----------
@@ -76,16 +76,16 @@ class HeldOut:
     truth : array of shape (n_labeled,)
         Class codes of the labelled rows, or their numeric targets.
     classes : array of shape (n_classes,) or None
-        Names of the classes; None: the truth is numbers.
+        Names of the classes; None if the targets are numeric.
     weight : array of shape (n_labeled,) or None
-        Their weights.
+        Weights of the labelled rows.
     groups : array of shape (n_labeled,) or None
-        Rows of a group belong together.
+        Groups of rows that belong together.
     n_unlabeled : int or None
         Number of rows that could be labelled; if rows belong together, of groups without a label.
     equivalence : float or None
-        Differences up to this size count as none; of numbers it is a share of the loss of the
-        baseline. None: one point of error, or 2% of the loss.
+        Differences up to this size count as none; with numeric targets it is a share of the loss of
+        the baseline. None: one point of error, or 2% of the loss.
     chosen : bool array of shape (n_labeled,) or None
         Which labels were not drawn at random; no fold holds them out.
     """
@@ -101,17 +101,17 @@ class HeldOut:
 
     @cached_property
     def rows(self) -> Index:
-        """Positions among the labelled rows."""
+        """Positions of the held-out rows among the labelled rows."""
         return np.concatenate([fold.test for fold in self.folds])
 
     @property
     def fold_of(self) -> Index:
-        """The number of the fold of each."""
+        """The number of the fold that holds out each row."""
         return np.repeat(np.arange(len(self.folds)), [len(fold.test) for fold in self.folds])
 
     @property
     def row_weight(self) -> Floats | None:
-        """Their weights (None: 1)."""
+        """Weights of the held-out rows (None: 1)."""
         return None if self.weight is None else self.weight[self.rows]
 
     @property
@@ -134,7 +134,7 @@ class HeldOut:
         return read_scoring(scoring, self.classes)
 
     def undefined_folds(self, scoring: Any) -> list[int]:
-        """Return in which folds a scoring is undefined; an error if it cannot be used at all."""
+        """Return the folds in which a scoring is undefined; raise an error if it is unusable."""
         drawn = self.drawn
         tests = [np.searchsorted(drawn, fold.test) for fold in self.folds]
         weight = None if self.weight is None else self.weight[drawn]
@@ -145,8 +145,8 @@ class HeldOut:
     def predictions(self, scores: Floats, objective: Objective | None = None) -> Predictions:
         """Return the predictions of a model with these scores, or one column of numbers.
 
-        With an objective, the rule by which classes are predicted is chosen for it: for the rows
-        of every fold, on the scores of the other folds' rows.
+        With an objective, classes are predicted by a rule that is chosen for it: for the rows of
+        each fold, on the scores of the other folds' rows.
         """
         if self.classes is None:
             return self.predicted_numbers(scores[:, 0])
@@ -160,10 +160,10 @@ class HeldOut:
         return Predictions(self.truth[self.rows], predicted, None)
 
     def mean_loss(self, own: Predictions, loss: Loss) -> float:
-        """Return the mean loss of the rows, of the folds or, if it is undefined in one, of repeats.
+        """Return the mean loss over rows, over folds or, if it is undefined in one, over repeats.
 
-        The loss of rows is one of all together, not of each fold: the classes of a balanced error
-        have the shares of all rows, even in a fold that lacks one of them.
+        A loss of rows is computed on all rows together, not fold by fold: a balanced error uses the
+        class shares of all rows, even in a fold that lacks a class.
         """
         if loss.of_rows is not None:
             return loss.of_split(own, self.row_weight)
@@ -176,7 +176,7 @@ class HeldOut:
     def difference(self, own: Predictions, others: Predictions | None, loss: Loss) -> Difference:
         """Return the difference of the losses of a model and of another one, the baseline.
 
-        Without the other it is the loss itself, with its standard error.
+        Without another one, it is the loss itself with its standard error.
         """
         weight = self.row_weight
         if loss.of_rows is not None:
@@ -199,9 +199,9 @@ class HeldOut:
         return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
 
     def size(self, baseline: Predictions, loss: Loss) -> float:
-        """Return in which unit differences of losses are judged: 1, or the loss of the baseline.
+        """Return the unit in which differences of losses are judged: 1, or the baseline's loss.
 
-        The latter is for numbers, whose losses have the unit of the target, and for costs.
+        The latter is for numeric targets, whose losses have the unit of the target, and for costs.
         """
         if self.classes is not None:
             is_cost = loss.scoring == COST and loss.of_rows is not None
@@ -229,10 +229,10 @@ class HeldOut:
     def difference_of_rows(
         self, change: Floats, size: float = 1.0, least: float = 0.0
     ) -> Difference:
-        """Return the difference of two models from that of their losses in every held-out row.
+        """Return the difference of two models, given that of their losses in every held-out row.
 
-        ``size`` is the unit of the losses, which counts if the two are equal in all rows, and
-        ``least`` how much one more row may differ at least.
+        ``size`` is the unit of the losses, which matters if the two are equal in all rows, and
+        ``least`` the smallest difference assumed for one more row.
         """
         weight = self.row_weight
         if weight is not None:
@@ -252,8 +252,8 @@ class HeldOut:
     ) -> Disagreement:
         """Return how often two classifiers disagree, and which is right there.
 
-        The last two are on how many of how many unlabelled rows the fitted models differ. If these
-        are fewer than the labelled rows, or none, the held-out predictions count too.
+        The fitted models differ on ``n_different`` of ``n_compared`` unlabelled rows. If fewer were
+        compared than held out, or none, the held-out predictions count too.
         """
         assert self.classes is not None, "numbers have no disagreement"
         n_worth = self._n_worth
@@ -366,7 +366,7 @@ def resampled_difference(
     size : float, default=1
         The unit of the losses: how much one more row may differ if all differences are 0.
     least : float, default=0
-        How much one more row may differ at least, whatever was observed.
+        The smallest difference assumed for one more row, whatever was observed.
 
     Returns
     -------
@@ -387,7 +387,7 @@ def resampled_difference(
     """
     parts = [np.asarray(part, dtype=float) for part in differences]
     if not parts or min(map(len, parts)) == 0:
-        raise ValueError("Every split needs at least one held-out row, and there must be a split.")
+        raise ValueError("There must be at least one split, and at least one held-out row in each.")
     rows = _finite(np.concatenate(parts), "row")
     test = np.array([len(part) for part in parts])
     total = float(np.mean(test + np.asarray(n_train))) if n_rows is None else float(n_rows)
@@ -498,11 +498,11 @@ def pooled_difference(
     Parameters
     ----------
     change : callable
-        Positions of held-out rows to the difference of the two losses in them.
+        Function of positions of held-out rows that returns the difference of the two losses there.
     repeats : sequence of arrays
         Positions of the rows that each repeat holds out.
     units : array
-        What each held-out row belongs to: the number of the labelled row, or its group.
+        The unit of each held-out row: the number of the labelled row, or its group.
     n_train : sequence of int
         Number of units that the folds train on.
 

@@ -6,23 +6,23 @@ rows, of the model that is fitted to all labelled rows. Four things make it unce
 
 * There are n labelled rows, whatever the number of repeats: repeats average over training sets, not
   over rows. If rows belong together, a group of equal rows counts once: n is divided by the design
-  effect, the variance of the mean that the sums of the groups' residuals show, relative to that of
-  independent rows.
+  effect, the variance of the mean, estimated from sums of residuals over groups, relative to that
+  of independent rows.
 * The models were fitted to n_train < n rows each, and these sets overlap. With many repeats, the
   corrected variance of Nadeau and Bengio (see ``held_out``) is that of n_train rows; with few
-  repeats it is larger, and for a loss, unlike for a difference of losses, too large. So n_train / n
-  of the rows are counted.
-* Few errors, or none, are not certainty. A rate p of N counted rows has the interval between
-  quantiles of the distribution Beta(p N + 1/2, (1 - p) N + 1/2) (Jeffreys). A balanced error is the
-  mean of the rates of K classes; with p_c of n_c rows, half an error and half a success added,
+  repeats it is larger, and too large for a loss, unlike for a difference of losses. So only the
+  share n_train / n of the rows is counted.
+* Few errors, or none, prove little. A rate p of N counted rows has the interval between quantiles
+  of the distribution Beta(p N + 1/2, (1 - p) N + 1/2) (Jeffreys). A balanced error is the mean of
+  the rates of K classes; with p_c of n_c rows, half an error and half a success added,
 
       N = p (1 - p) / sum_c p_c (1 - p_c) / (K^2 n_c).
 
-  Losses that are not rates have the interval of Student's t.
+  Losses that are not rates get the interval of Student's t.
 * The model was chosen among m because its loss is low, so its loss is an optimistic estimate. The
-  upper end is one of m bounds that all hold together with the probability 1 - tail, whatever the
-  rule of the choice. The losses of two methods in the same rows are correlated; with the
-  eigenvalues of their correlations, the m methods count as (Galwey 2009)
+  upper end is one of m bounds that all hold together with the probability 1 - tail, however the
+  method was chosen. The losses of two methods in the same rows are correlated; with the eigenvalues
+  lambda of their correlation matrix, the m methods count as (Galwey 2009)
 
       m' = (sum_j sqrt(lambda_j))^2 / sum_j lambda_j    (1 if all are equal, m if uncorrelated),
 
@@ -51,12 +51,12 @@ from primum.judging.difference import cautious_variance
 
 
 def tails_of(level: float, n_methods: float = 1.0) -> tuple[float, float]:
-    """Return what an interval leaves out below and above.
+    """Return the tail probabilities that an interval leaves out below and above.
 
     Parameters
     ----------
     level : float
-        What it contains.
+        Probability of the interval.
     n_methods : float, default=1
         Number of independent methods among which the best was chosen, see ``n_independent``.
 
@@ -136,8 +136,8 @@ def mean_interval(
     mean : float
         The mean.
     values : array of shape (n_rows,)
-        The values that it is the mean of. The variance due to one more row, with the largest of
-        them, is added: equal values are not certainty.
+        The values that are averaged. The variance due to one more row with the largest of them is
+        added, because equal values prove little.
     n_rows : float
         Number of independent rows that it is worth.
     tails : (float, float)
@@ -145,7 +145,7 @@ def mean_interval(
     n_units : int
         Number of rows, or groups, that the variance is estimated from.
     least : float, default=0
-        The least value of that one more row.
+        Lower bound of the value of that further row.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def n_counted(losses: Floats, strata: Index, groups: AnyArray | None, share: flo
     losses : array of shape (n_rows,)
         Losses of rows between 0 and 1: over repeats, the share of wrong predictions.
     strata : array of shape (n_rows,)
-        The rate is the mean of the rates of these; all 0 if it is a plain one.
+        The rate is the mean of the rates of these strata; all 0 for a plain rate.
     groups : array of shape (n_rows,) or None
         Rows of a group belong together.
     share : float
@@ -223,6 +223,6 @@ def design_effect(residuals: Floats, groups: AnyArray | None) -> float:
 
 
 def row_means(rows: Index, values: Any) -> tuple[Index, Floats]:
-    """Return the rows that are held out, and the mean over repeats of a value in each."""
+    """Return the rows that are held out, and the mean over repeats of a value of each."""
     kept, at = np.unique(rows, return_inverse=True)
     return kept, np.bincount(at, np.asarray(values, dtype=float)) / np.bincount(at)

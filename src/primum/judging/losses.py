@@ -1,6 +1,6 @@
 """Losses by which held-out predictions are judged: lower is better.
 
-Those of the names below are means over rows. Of classes,
+The following are means over rows. For classes,
 
     accuracy             1 if the predicted class is another one, else 0
     balanced_accuracy    the same times n / (K n_c): all K classes that occur count the same
@@ -8,8 +8,8 @@ Those of the names below are means over rows. Of classes,
     neg_log_loss         minus the logarithm of the score of the true class
     cost                 the cost of the predicted class, given the true one
 
-where n_c of the n rows, by weight, have the class of the row. Of numbers, with the errors e_i of
-held-out rows and the deviations d_i of their targets from the mean target,
+where n_c of the n rows, by weight, have the class of the row. For numeric targets, with the errors
+e_i of held-out rows and the deviations d_i of their targets from the mean target,
 
     neg_root_mean_squared_error        RMSE, R = (mean of e_i^2)^(1/2), in units of the target
     neg_mean_absolute_error            mean of |e_i|
@@ -17,16 +17,15 @@ held-out rows and the deviations d_i of their targets from the mean target,
     neg_root_mean_squared_log_error    RMSE of log(1 + y); predictions below 0 count as 0
     r2                                 q = mean of e_i^2 / mean of d_i^2, one minus the score
 
-RMSE and q are functions of means over rows. Linearised there (the delta method), they are means of
+RMSE and q are functions of means over rows. Linearised (the delta method), they are the means of
 
     R / 2 + e_i^2 / (2 R)    and    q + (e_i^2 - q d_i^2) / mean of d_i^2,
 
-which are the losses themselves, and whose variance over rows is that of the estimate. So groups,
-weights and the corrected standard error of ``held_out`` apply to them. Differences are judged in
-shares of the loss of the baseline (``difference.EQUIVALENT_SHARE``), because a target has no
-natural unit.
+whose variances over rows are those of the estimates. So groups, weights and the corrected standard
+error of ``held_out`` apply to them. Differences are judged in shares of the loss of the baseline
+(``difference.EQUIVALENT_SHARE``), because a target has no natural unit.
 
-Any other scorer of scikit-learn is applied to all rows of a fold: to a model that returns the
+Any other scorer of scikit-learn is applied to all rows of a fold, through a model that returns the
 stored predictions. Such a score, the area under the ROC curve for instance, may be undefined in a
 fold that holds out no row of some class. The rows that all folds of a repeat hold out are then
 scored together.
@@ -60,7 +59,7 @@ from primum.judging.objectives import (
     read_objective,
 )
 
-# A score of 0 has a finite log loss: that of this probability.
+# A score of 0 counts as this probability, so that its log loss is finite.
 LEAST_PROBABILITY = 1e-15
 # Short names of scorings of numbers.
 SHORT_SCORINGS = {
@@ -80,7 +79,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        Of the loss, for example "error".
+        Name of the loss, for example "error".
     unit : str
         Shown after a number, for example "points".
     scale : float
@@ -161,7 +160,7 @@ def joined(parts: Sequence[Predictions]) -> Predictions:
 
 
 def predicted_codes(scores: Floats) -> AnyArray:
-    """Return the class codes with the largest scores; the second of two that are equal."""
+    """Return the class codes with the largest scores; of two classes with a tie, the second."""
     if scores.shape[1] == 2:
         return (scores[:, 1] >= scores[:, 0]).astype(np.intp)
     return np.asarray(scores.argmax(axis=1))
@@ -206,10 +205,10 @@ class Loss:
     measure : Measure
         Its name and unit.
     of_rows : callable or None
-        Predictions, and the weights of the rows if these are not equal, to the loss of every row,
-        if the loss is a mean over rows.
+        Function of predictions, and of weights of the rows if these are not equal, that returns the
+        loss of every row; None if the loss is no mean over rows.
     of_split : callable
-        The same to the loss of all rows together; NaN if it is undefined there.
+        Function of the same that returns the loss of all rows together; NaN if it is undefined.
     needs_scores : bool
         Whether classifiers that only predict classes cannot be judged by it.
     objective : Objective or None
@@ -417,8 +416,8 @@ def check_folds(
     """Return the numbers of the folds in which a scoring is undefined, before anything is fitted.
 
     ``tests`` are the rows that the folds hold out, and ``codes`` the classes of all rows. The
-    scoring is tried on a classifier that is nearly always right. It is an error if it is undefined
-    in some fold and cannot be computed from all folds of a repeat together.
+    scoring is tried on a classifier that is nearly always right. An error is raised if it is
+    undefined in some fold and cannot be computed from all folds of a repeat together.
     """
     if _is_mean(scoring):
         return []
@@ -470,10 +469,10 @@ def _check_all_rows(
 def undefined_in_a_fold(
     scoring: Any, classes: AnyArray | None, number: int, held_out: AnyArray
 ) -> ValueError:
-    """Return the error for folds that cannot be scored one by one and not together."""
+    """Return the error for folds that can be scored neither one by one nor together."""
     names = [] if classes is None else classes.tolist()
     missing = np.setdiff1d(np.arange(len(names)), held_out)
-    which = f", among which is none of class {names[missing[0]]!r}" if len(missing) else ""
+    which = f", none of which has the class {names[missing[0]]!r}" if len(missing) else ""
     return ValueError(
         f"The {_called(scoring)} cannot be computed in the {len(held_out)} rows that split "
         f"{number} holds out{which}: choose another scoring, fewer folds, or splits that hold out "
@@ -488,7 +487,7 @@ def _called(scoring: Any) -> str:
 
 
 RMSE = SHORT_SCORINGS["rmse"]
-# Losses of numbers are shown with as many digits as three digits of the standard deviation of y.
+# Losses of numbers are shown with the decimals that this many digits of the deviation of y have.
 DIGITS_OF_NUMBERS = 3
 
 
@@ -501,7 +500,7 @@ def _absolute(own: Predictions, weight: Floats | None = None) -> Floats:
 
 
 def _root(squares: Floats, weight: Floats | None) -> Floats:
-    """Return numbers of rows whose mean is the root of the mean of squares, to first order."""
+    """Return values for rows whose mean is the root mean square, to first order."""
     root = float(np.sqrt(np.average(squares, weights=weight)))
     return root / 2 + squares / (2 * root) if root > 0 else np.zeros(len(squares))
 
@@ -525,8 +524,8 @@ def _unexplained(own: Predictions, weight: Floats | None = None) -> Floats:
     return np.asarray(share + (squares - share * deviations) / variance)
 
 
-# What a loss is called (and how it is shown, if it has no unit), the power of the unit of the
-# target that it has, and its value in every row.
+# How a loss is called (and shown, if it has no unit), the power of the target's unit that it has,
+# and its value in every row.
 NUMBER_LOSSES: dict[str, tuple[Measure, int, Callable[..., Floats]]] = {
     RMSE: (Measure("RMSE"), 1, _root_squared),
     "neg_mean_absolute_error": (Measure("mean absolute error"), 1, _absolute),
@@ -541,7 +540,7 @@ NUMBER_LOSSES: dict[str, tuple[Measure, int, Callable[..., Floats]]] = {
 
 
 def full_scoring(scoring: Any) -> Any:
-    """Return a scoring of numbers by the name that scikit-learn has for it."""
+    """Return scikit-learn's name of a scoring of numbers."""
     return SHORT_SCORINGS.get(scoring.lower(), scoring) if isinstance(scoring, str) else scoring
 
 
@@ -639,8 +638,8 @@ def check_number_folds(
 ) -> list[int]:
     """Return the numbers of the folds in which a scoring of numbers is undefined.
 
-    ``tests`` are the rows that the folds hold out, and ``truth`` the targets of all rows. It is an
-    error if the scoring cannot be computed of all rows together, before anything is fitted.
+    ``tests`` are the rows that the folds hold out, and ``truth`` the targets of all rows. If the
+    scoring cannot be computed on all rows together, an error is raised before anything is fitted.
     """
     loss = read_number_scoring(scoring, truth)
     if scoring == "neg_root_mean_squared_log_error" and truth.min() < 0:

@@ -2,8 +2,8 @@
 
 A row has up to three names: its key ("r17", its place in the stored order), its id, and its
 position in the table. All names of one set of labels are read in the same way. If two ways are
-possible and mean different rows, whether these were asked for or not, the labels are refused, for a
-label on the wrong row would make a guarantee void without anybody noticing.
+possible and mean different rows, asked for or not, the labels are refused, because a label on the
+wrong row would void the guarantee without anybody noticing.
 """
 
 import re
@@ -34,14 +34,14 @@ class RowNames:
     Attributes
     ----------
     keys : sequence of str
-        By their places in the stored order.
+        Keys, by place in the stored order.
     positions : sequence of int
-        In the table.
+        Positions in the table.
     ids : sequence of str or None
-        As written in the table, if it has them.
+        Ids as written in the table, if it has any.
     id_name : str or None
-        The name of their column. Ids without a column are those of an index, by which the rows of
-        a table are known: positions are then no names.
+        The name of the column of ids. Ids without a column come from an index that names the rows
+        of the table; then positions are not names.
     """
 
     keys: Sequence[str]
@@ -83,7 +83,7 @@ def read_named_labels(
     target : str, optional
         The column with the labels; otherwise "label".
     known : mapping of position or id to class code, optional
-        The labels of other rows. Given again, they do not count; others in their place are refused.
+        The labels of other rows. Repeated, they do not count; different ones are refused.
 
     Returns
     -------
@@ -136,9 +136,9 @@ def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
 def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
     """Return the code of the class in a cell, or ``CANNOT_SAY``.
 
-    Classes are found again if a program has changed how they are written: spaces around them,
-    capitals, 1.0 for 1. A cell that is exactly a class is this class; so classes that differ only
-    in such things are told apart.
+    Classes are recognised if a program has changed how they are written: spaces around them,
+    capitals, 1.0 for 1. A cell that equals a class exactly is this class, so that classes which
+    differ only in such ways are told apart.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def read_class(cell: Any, classes: Sequence[str], name: Any = None) -> int:
 
 
 def as_written(cell: Any) -> str:
-    """Return a name as it is written; whole numbers without decimals.
+    """Return a name as it is written, whole numbers without decimals.
 
     Names are stored and looked up in this form, so that 1, 1.0 and "1" are the same row.
 
@@ -233,7 +233,7 @@ def _as_name(name: Any, kind: str) -> int | str | None:
 def _kind_of_names(
     given: Sequence[Any], names: RowNames, known: Known, kinds: Sequence[str]
 ) -> str:
-    """Return how names are meant: the only way in which all can be, or else some are asked for."""
+    """Return the kind of the names: the only kind possible for all, or else for names asked for."""
     places = names.places
     places_as = {kind: [_place(name, kind, places) for name in given] for kind in kinds}
     asked = [kind for kind in kinds if any(place is not None for place in places_as[kind])]
@@ -253,7 +253,7 @@ def _may_be(name: Any, kind: str, places: dict[str, dict[Any, int]], looks: set[
     """Return whether a name may be of this kind, of a row that was asked for or not.
 
     The ids of rows that were not asked for are not stored, so they are taken to look like the
-    others: if some ids are integers, or look like keys, these may be too.
+    stored ones: if some of those are integers, or look like keys, these may be too.
     """
     read = _as_name(name, kind)
     if kind == "ids":
@@ -320,8 +320,8 @@ def _not_asked(others: Sequence[str], n_given: int) -> list[str]:
     one = len(others) == 1
     rows = "row was not asked for and does" if one else "rows were not asked for and do"
     return [
-        f"{len(others):,} labelled {rows} not count, because rows of somebody's choice would void "
-        f"the guarantee: {listed(others)}."
+        f"{len(others):,} labelled {rows} not count, because hand-picked rows would void the "
+        f"guarantee: {listed(others)}."
     ]
 
 

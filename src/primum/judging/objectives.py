@@ -6,15 +6,15 @@ class.
     cost                     mean over rows of C[true class, predicted class], in the user's unit
     balanced_accuracy        the same with the cost 1 / share of the true class
     f1                       harmonic mean of precision and recall of the positive class
-    recall_at_precision=p    recall of the positive class, minus what its precision lacks to p
-    average_precision        area under precision against recall; of scores, whatever the threshold
+    recall_at_precision=p    recall of the positive class, minus what its precision falls short of p
+    average_precision        area under precision against recall, which depends on scores alone
 
-All but the last depend on which class is predicted for given scores, so that a model has to follow
-them by a decision rule. With probabilities p of the classes, the class of least expected cost is
+All but the last depend on which class is predicted for given scores, so models need a decision
+rule. With probabilities p of the classes, the class of least expected cost is
 
     argmin_k  sum_j p_j C[j, k],
 
-for two classes the positive one where its probability is at least c_fp / (c_fp + c_fn). Scores are
+with two classes the positive one where its probability is at least c_fp / (c_fp + c_fn). Scores are
 seldom probabilities: they come from models that were fitted to other labels, and to few. So they
 are calibrated first, on rows that were held out when the scores were computed,
 
@@ -25,16 +25,15 @@ The penalty is that of a normal distribution of variance 1 around "the scores ar
 few labels change little, and many decide. For two classes this is Platt's scaling, shrunk, and the
 rule a threshold of the score.
 
-The threshold that is best for F1, and that of the largest recall with a given precision, depend on
-the numbers of right and wrong positive predictions above it, sums of q and of 1 - q over held-out
-rows with
+The best threshold for F1, and for the largest recall with a given precision, depend on the numbers
+of right and wrong positive predictions above it: sums of q and 1 - q over held-out rows with
 
     q = (m y + 10 p) / (m + 10),    m = number of labelled rows of the rarer class:
 
 probabilities where labels are few, labels (y = 1: positive) where they are many.
 
 Choosing the threshold with the least observed cost instead, as is often done, follows the few
-labels of a rare class: ``docs/costs.md`` has the figures by which the constants were chosen.
+labels of a rare class: ``docs/costs.md`` has the figures.
 
 References
 ----------
@@ -63,17 +62,17 @@ if TYPE_CHECKING:
 
 ACCURACY, COST, BALANCED, F1 = "accuracy", "cost", "balanced_accuracy", "f1"
 AVERAGE_PRECISION, RECALL = "average_precision", "recall_at_precision"
-# Those that are about one of two classes.
+# Objectives about one of two classes.
 OF_POSITIVE = (F1, AVERAGE_PRECISION, RECALL)
 # An error whose cost was not given costs this.
 UNIT_COST = 1.0
 # Digits of scores in words: two, or as many as tell them from 0 and 1.
 LEAST_DIGITS, MOST_DIGITS = 2, 6
-# Scores below this are taken for it: their logarithms would decide alone.
+# Lower scores count as this one: their logarithms would decide alone.
 LEAST_SCORE = 0.005
-# The slope is positive, so that the order of two classes' scores is kept.
+# Bounds of the slope, which is positive so that the order of two classes' scores is kept.
 SLOPES = (0.1, 10.0)
-# The threshold of two classes where nothing says which is better.
+# The threshold for two classes if neither costs nor labels give another one.
 UNCHANGED = 0.5
 # This many labels of the rarer class count as much as the probabilities.
 LABELS_AS_PROBABILITIES = 10
@@ -140,7 +139,7 @@ class Objective:
     def cost_matrix(self, codes: Index, n_classes: int, weight: Floats | None = None) -> Floats:
         """Return the costs of predicted classes (columns) for true classes (rows).
 
-        Those of the balanced error depend on the labels; a class without one has none.
+        The costs of the balanced error depend on the labels; a class without labels costs nothing.
         """
         if self.cost is not None:
             return np.array(self.cost)
@@ -196,7 +195,7 @@ def read_objective(
 
 
 def names_a_rule(scoring: str) -> bool:
-    """Return whether models follow a scoring of that name."""
+    """Return whether models follow a scoring of that name by a decision rule."""
     return scoring.partition("=")[0] in (BALANCED, F1, RECALL)
 
 
@@ -225,7 +224,7 @@ def _precision(scoring: str, asked: str) -> float:
 
 
 def _needed(scoring: str, classes: AnyArray, code: int | None) -> int:
-    """Return the positive class; 1 is one, of 0 and 1 or of False and True."""
+    """Return the positive class; by default 1 or True, beside 0, -1 or False."""
     names = classes.tolist()
     if code is not None:
         return code
@@ -371,7 +370,7 @@ def _checked(matrix: Floats, classes: AnyArray) -> Floats:
 def with_storable_cost(state: dict[str, Any], matrix: Any) -> dict[str, Any]:
     """Return the state of an estimator with its costs as the matrix that they stand for.
 
-    Model files have no mappings by pairs.
+    Model files cannot store mappings whose keys are pairs.
     """
     given = state.get("cost")
     pairs = isinstance(given, Mapping) or hasattr(given, "iloc")
@@ -511,7 +510,7 @@ def tuned_rule(
     codes : array of shape (n_held_out,)
         Classes of the rows.
     rows : array of shape (n_held_out,), optional
-        Numbers of the rows: one that is held out several times counts once.
+        Numbers of the rows, so that one that is held out several times counts once.
     weight : array of shape (n_held_out,), optional
         Weights of the rows.
 
@@ -530,7 +529,7 @@ def tuned_rule(
 def untuned_rule(
     objective: Objective, codes: Index, n_classes: int, weight: Floats | None = None
 ) -> DecisionRule:
-    """Return the rule that uses scores as probabilities, where no row could be held out.
+    """Return the rule that uses scores as probabilities, for when no row could be held out.
 
     A threshold that depends on the distribution of the scores is 1/2.
     """
@@ -589,7 +588,7 @@ def _threshold(objective: Objective, scores: Floats, q: Floats, weight: Floats) 
 
 
 def cross_fitted_codes(held_out: "HeldOut", scores: Floats, objective: Objective) -> Index:
-    """Return the predicted classes of held-out rows, each by a rule of the other folds' rows.
+    """Return the predicted classes of held-out rows, each by a rule from the other folds' rows.
 
     Parameters
     ----------

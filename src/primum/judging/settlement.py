@@ -1,19 +1,19 @@
 """Settling which of two fitted models makes fewer errors: the rows to label, and their labels.
 
 A settlement asks one or several questions, each about two fitted models. Its rows are those on
-which the models of some question predict different classes, in one random order, from the top. A
-random order of all is also a random order of the rows of every question. So each is bounded by its
-own rows as `primum.judging.error_bounds` describes, with its share of the probability of error.
+which the models of some question predict different classes, labelled from the top of one random
+order. This order is also random for the rows of each question, so each is bounded by its own rows
+as `primum.judging.error_bounds` describes, with its share of the probability of error.
 
-Questions whose models differ on so few rows that it makes no practical difference have an answer
-without any label, and ask for no row. The order, the models and the questions are fixed before the
-first label. A settlement has neither models nor tables: class codes, names of rows and counts only,
-so that it can be stored as JSON.
+Questions whose models differ on too few rows to matter in practice are answered without labels, and
+ask for no rows. The order, the models and the questions are fixed before the first label. A
+settlement holds neither models nor tables, only class codes, names of rows and counts, so that it
+can be stored as JSON.
 
-An answer is about these two models on these rows. What is settled for the challenger, or for the
-baseline, decides; where the models make no practical difference the baseline is used, which is the
-simpler one; while it is open, the baseline stays in use. "Not worse" is enough to use the
-challenger if it also made fewer errors on the rows that have been labelled.
+An answer is about these two models on these rows. The model that is settled to be better is used;
+if it makes no practical difference, the baseline, which is the simpler one; while the question is
+open, the baseline stays in use. "Not worse" is enough to use the challenger if it also made fewer
+errors on the rows labelled so far.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from primum.judging.named_labels import CANNOT_SAY
 
 # The version of the JSON form.
 FORMAT = 1
-# In the codes of a question: the row is none of those on which its models differ.
+# In the codes of a question: its models agree on the row.
 SAME = -1
 # Skipped rows that a sentence names; a longer list says how many more there are.
 MOST_NAMED = 3
@@ -46,7 +46,7 @@ MEANING = {
     error_bounds.NOT_BETTER: ", so it is not better in practice",
     error_bounds.OPEN: "",
 }
-# What an answer shows as JSON: of itself, of its pair of models, of its bounds; pairs of numbers.
+# Attributes in the JSON of an answer: its own, those of its pair and of its bounds, and ranges.
 OF_ANSWER = (
     *("challenger", "baseline", "answer", "settled", "low", "high", "level", "n_labels"),
     *("uses_challenger", "text", "deploy"),
@@ -75,7 +75,7 @@ class SettledPair:
     expected_to_not_worse : (int, int)
         The same until labels show whether the challenger is not worse.
     errors_so_far : (int, int)
-        Errors of challenger and baseline on the rows on which they differ, as far as labelled.
+        Errors of challenger and baseline on the labelled ones of the rows on which they differ.
     level : float
         Probability with which all answers of a settlement hold together.
     bounds : Bounds
@@ -132,7 +132,7 @@ class SettledPair:
 
     @property
     def known(self) -> str:
-        """What is settled, or what is open, without how many more labels it needs."""
+        """What is settled or open, without the number of labels that are still needed."""
         will_need = not self.settled and self.expected_more[1] > 0
         return _sentences(self, "" if will_need else self.needed)
 
@@ -219,14 +219,14 @@ def certain(found: SettledPair) -> str:
 
 
 def about(low: int, high: int, most: int) -> str:
-    """Return a range of numbers of labels, with two digits that are not 0.
+    """Return a range of numbers of labels, rounded up to two significant digits.
 
     Parameters
     ----------
     low, high : int
         The range.
     most : int
-        How many rows there are to label.
+        Number of rows to label, which bounds both ends.
 
     Returns
     -------
@@ -463,7 +463,7 @@ class Question:
 
 
 class LedByFirst:
-    """Something about pairs of models; the first pair leads."""
+    """What a settlement says of its first pair of models, which is the leading one."""
 
     pairs: tuple[SettledPair, ...]
 
@@ -474,7 +474,7 @@ class LedByFirst:
 
     @property
     def answer(self) -> str:
-        """Its answer."""
+        """The answer for the first pair."""
         return self.leading.answer
 
     @property
@@ -524,7 +524,7 @@ class Settlement(LedByFirst):
     labels : dict of int to int
         Class codes by place in the order; -1 where nobody can decide.
     notes : tuple of str
-        What of the last labels was not counted, and why.
+        Which of the last labels were not counted, and why.
     """
 
     questions: tuple[Question, ...]
@@ -590,7 +590,7 @@ class Settlement(LedByFirst):
         margin : float, default=0.01
             Region of practical equivalence.
         wins : sequence of (float, float), optional
-            For every question, as in ``Question``.
+            For each question, as in ``Question``.
         ids : sequence of str, optional
             The ids of the rows.
         id_name, target : str, optional
@@ -714,7 +714,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def forecast(self) -> error_bounds.Forecast:
         """Return how many more rows have to be labelled, from the top, for the first open question.
 
-        Rows that only other open questions need are between them, and counted.
+        Rows in between that only other open questions need are counted, too.
 
         Returns
         -------
@@ -768,7 +768,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def skipped(self) -> str:
         """Which rows of the first question were skipped, in a sentence; empty if it is settled.
 
-        Such a row may have any label, and the bounds allow for all of them.
+        The bounds allow for any label of such a row.
         """
         own = np.flatnonzero(self.questions[0].differs)
         given = np.isin(own, list(self.labels))

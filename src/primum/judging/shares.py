@@ -1,27 +1,27 @@
 """The shares of the classes among the unlabelled rows, with intervals.
 
 What is estimated is the share theta_k of class k among the N unlabelled rows themselves, not in a
-larger population. Models of the folds v score the labelled rows that they have not seen, and all
-unlabelled rows; f are the scores, y the one-hot labels of the n labelled rows, and a mean of scores
-over the unlabelled rows is one over the folds too, by their numbers of labelled rows.
+larger population. The models of the folds score the labelled rows that they have not seen, and all
+unlabelled rows. f are the scores, and y the one-hot labels of the n labelled rows. A mean of scores
+over the unlabelled rows also averages over the folds, weighted by their numbers of labelled rows.
 
 **Labels drawn at random** (prediction-powered inference; Angelopoulos, Duchi & Zrnic 2023). With
 the residuals e = y - lambda f,
 
     theta^ = lambda mean_U f + mean_L e,    theta^ - theta = mean_L e - mean_U e:
 
-two means of one population that was divided at random, so that the error has the variance
+the difference of two means of one population that was divided at random, with the variance
 
     S_e^2 (1/n + 1/N),
 
 whatever the scores are. The variance of f does not enter, because the unlabelled rows are the whole
 population of interest. So the weight lambda that makes the interval short is the slope of the
 regression of y on f, within [0, 1], the same for all classes so that the shares add up to 1; that
-of a fold comes from the labelled rows of the others. (With N much larger than n it is the weight of
-PPI++.) lambda = 0 is the share of the labelled rows.
+of a fold is estimated on the labelled rows of the others. (With N much larger than n it is the
+weight of PPI++.) lambda = 0 is the share of the labelled rows.
 
-**Label shift**: the classes have other shares, but their rows look the same. Any function g of the
-scores then has the same mean A_j in class j on either side, and the shares q solve
+**Label shift**: the shares of the classes differ, but rows of a class look the same. Any function g
+of the scores then has the same mean A_j in class j on either side, and the shares q solve
 
     mean_U g = sum_j q_j A_j,    A_j = mean of g over the labelled rows of class j.
 
@@ -34,12 +34,12 @@ With b the k-th row of the inverse of (A_1 ... A_K) and s_j^2 the variance of b'
 
 **Intervals** contain the shares t that a test does not reject, with the variance *at t*: Wilson's
 interval with the design effect S_e^2 / (p (1 - p)), and for label shift that of Fieller. So they do
-not shrink to a point near 0 and 1, and a class with few labelled rows that is rare among the
-unlabelled ones costs little. Variances include one more row (or group) with the largest residual,
-for label shift parts of rows with that and with the variance of all classes: a good model errs in
-few labelled rows, and their number is chance. Quantiles are Student's. A percentile bootstrap of
-the maximum likelihood estimate, over labelled and unlabelled rows, contained the truth in only 82%
-of the draws with ten rows of a class, and takes a hundred times as long.
+not shrink to a point near 0 and 1, and a class with few labelled rows adds little variance if it is
+rare among the unlabelled ones. Variances include one more row (or group) with the largest residual
+(for label shift, fractions of rows with that and with the variance of all classes), because a good
+model errs on few labelled rows, by chance. Quantiles are Student's. A percentile bootstrap of the
+maximum likelihood estimate, over labelled and unlabelled rows, contained the truth in only 82% of
+the draws with ten rows of a class, and takes 100 times as long.
 
 References
 ----------
@@ -62,17 +62,17 @@ from primum._words import SHOWN, counted
 from primum.judging.difference import LEVEL
 from primum.reading.data import effective_size
 
-# With the share 0 of a class there would be no score of it.
+# The least share of a class in posteriors: with 0, the class would have no score.
 LEAST_SHARE = 0.02
-# EM ends when no share changes by more than this, or after so many passes over the scores.
+# EM ends when no share changes by more than this, or after this many passes over the scores.
 EM_CHANGE, EM_PASSES = 1e-6, 500
-# What is added to the variance of a class, in rows: those of a rare class are few. A part of a row
-# has the variance of all classes, another one the largest residual.
+# Fractions of a row that are added to the variance of a class, because a rare class has few rows:
+# one with the variance of all classes, one with the largest residual.
 POOLED_ROWS, LARGEST_ROWS = 0.25, 0.5
-# The largest residual counts as at least this, that of a row about which a model is undecided (less
-# within a class): one that was right in all labelled rows is not always right.
+# The largest residual counts as at least that of a row about which a model is undecided (less
+# within a class), because a model that was right on all labelled rows is not always right.
 LEAST_LARGEST, LEAST_LARGEST_IN_CLASS = 0.5, 0.3
-# A smaller singular value of the confusion matrix is that of scores that do not tell classes apart.
+# If a singular value of the confusion matrix is smaller, scores do not tell the classes apart.
 LEAST_SINGULAR = 1e-3
 RANDOM, LABEL, COVARIATE = "none", "label", "covariate"
 ASSUMPTIONS = {
@@ -119,7 +119,7 @@ class ClassShare:
         return f"{self.name!r} {self.estimate:.1%} ({self.low:.1%} to {self.high:.1%})"
 
     def count(self, n_rows: int) -> str:
-        """Return how many of so many rows that is: "109 (77 to 145)"."""
+        """Return how many of ``n_rows`` rows that is: "109 (77 to 145)"."""
         about, low, high = (round(n_rows * share) for share in (self.estimate, self.low, self.high))
         return f"{about:,} ({low:,} to {high:,})"
 
@@ -137,7 +137,7 @@ class EstimatedShares:
     assumption : str
         What has to hold for the intervals, as part of a sentence.
     level : float
-        The probability with which an interval, of one class, contains its share.
+        The probability with which the interval of one class contains its share.
     n_labeled, n_unlabeled : int
         Number of labelled rows (or groups) that were counted, and of unlabelled rows.
     """
@@ -263,7 +263,7 @@ def estimate_shares(
     classes : array of shape (n_classes,)
         Names of the classes.
     shift : {"none", "label", "covariate"}, default="none"
-        How labelled and unlabelled rows may differ: the estimator is chosen by it, beforehand.
+        How labelled and unlabelled rows may differ, which determines the estimator beforehand.
     level : float, default=0.95
         The probability with which the interval of a class contains its share.
 
@@ -305,23 +305,23 @@ def estimate_shares(
 def without_known(
     shares: EstimatedShares, counts: Index, n_unlabeled: int, n_others: int
 ) -> EstimatedShares:
-    """Return the shares among the unlabelled rows, from those among all that were not drawn.
+    """Return the shares among the unlabelled rows, without the rows whose labels were chosen.
 
     Parameters
     ----------
     shares : EstimatedShares
-        Of the ``n_others`` rows whose labels were not drawn at random.
+        Shares among the ``n_others`` rows other than those labelled at random.
     counts : array of shape (n_classes,)
-        How many of these have a label that was chosen, by class; they are not estimated.
+        Number of chosen labels among these rows, by class; they are known, not estimated.
     n_unlabeled : int
-        How many have none.
+        Number of these rows without a label.
     n_others : int
-        Their number.
+        Number of unlabelled rows and of rows with chosen labels.
 
     Returns
     -------
     EstimatedShares
-        Of the rows without a label.
+        Shares among the rows without a label.
     """
     ends = np.array([[one.estimate, one.low, one.high] for one in shares.classes])
     left = np.clip((ends * n_others - counts[:, None]) / n_unlabeled, 0.0, 1.0)
@@ -340,9 +340,9 @@ def maximum_likelihood_shares(unlabeled: Floats, labeled: Floats) -> Floats:
     Parameters
     ----------
     unlabeled : array of shape (..., n_classes)
-        Probabilities of the classes, of models of rows with the shares ``labeled``.
+        Probabilities of the classes, by models of rows with the shares ``labeled``.
     labeled : array of shape (n_classes,)
-        These shares, all above 0.
+        Shares of the classes among the labelled rows, all above 0.
 
     Returns
     -------
@@ -371,8 +371,8 @@ def _prediction_powered(scored: CrossFittedScores, level: float) -> tuple[Floats
     p = (size * (weight @ y) + 1) / (size + 2)
     effect = variance / (p * (1 - p))
     if scored.groups is None:
-        # That of the labels alone, which the weight 0 would give; more of a class whose scores vary
-        # by themselves, because the weight is one for all classes.
+        # Not more than with the labels alone, that is with the weight 0; yet more for a class whose
+        # scores vary by themselves, because all classes have one weight.
         more = weight @ (residual - weight @ residual) ** 2 / (p * (1 - p))
         effect = np.minimum(effect, np.maximum(more, 1.0) * (1 / size + 1 / n_units))
     quantile = special.stdtrit(max(size - 1, 1), (1 + level) / 2)
@@ -461,7 +461,7 @@ def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Float
 def _variance_at(
     residual: Floats, k: int, scored: CrossFittedScores, shares: Floats, missed: float
 ) -> Callable[[float], tuple[float, float]]:
-    """Return the function of the share of class k to (variance of its estimate, its freedom).
+    """Return a function from the share of class k to (variance of its estimate, its freedom).
 
     The other classes keep their proportions.
     """
@@ -487,10 +487,9 @@ def _sums(units: Index, weight: Floats) -> Floats:
 
 
 def _within_classes(residual: Floats, scored: CrossFittedScores) -> tuple[Floats, Floats, Floats]:
-    """Return, of every class, its number of units, and the sum and maximum of their residuals.
+    """Return the number of units, sum of squared residuals and largest residual of each class.
 
-    The sum is that of squares. The residual of a unit is such that their mean has the variance of
-    the weighted mean over rows.
+    Residuals of units are scaled, so that their mean varies as the weighted mean over rows does.
     """
     sizes, sums, most = [], [], []
     for code in range(scored.n_classes):

@@ -27,7 +27,7 @@ class Alert:
     text : str
         What was found and what to do, in one or two sentences.
     withholds : bool
-        Whether no help may be claimed before it is resolved.
+        Whether help may not be claimed before it is resolved.
     """
 
     kind: str
@@ -44,7 +44,7 @@ LABEL_THE_DIFFERENT = (
     "Labels of unlabelled rows on which the two predict different classes would settle it for your "
     "rows."
 )
-# An answer of at least this probability is called probable, even where it is not clear.
+# An answer that is not clear is called probable if it has at least this probability.
 PROBABLE = 0.75
 
 
@@ -69,7 +69,7 @@ class Verdict:
         distribution. ``difference.mean`` is the observed one.
     interval : tuple of float
         Where the change lies with the probability ``interval_level``: what is claimed with a
-        probability of at least ``level`` holds in all of it.
+        probability of at least ``level`` holds throughout it.
     n_labels_to_settle : int or None
         With "cannot_tell": about how many labelled rows (groups, if rows belong together), drawn at
         random, would give a clear answer; None if more than a hundred times the present number or
@@ -169,9 +169,9 @@ class JudgedSample:
         return f"{self.n_labeled if self.n_scored is None else self.n_scored} held-out rows"
 
     def to_settle(self, n_units: int, settle: int | None) -> int | None:
-        """Return how many labelled rows, or groups, in all stand for ``settle`` units.
+        """Return how many labelled rows, or groups, in all are worth ``settle`` units.
 
-        None if there are not as many. Without unlabelled rows, further ones can be collected.
+        None if there are not enough. Without unlabelled rows, further rows can be collected.
         """
         if settle is None:
             return None
@@ -356,14 +356,14 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True)
 class OwnVerdict:
-    """What a model that judges itself has found out in its fit.
+    """The verdicts of a model that judges itself, with the held-out scores they are based on.
 
     Attributes
     ----------
     baseline : Verdict
-        The model against its baseline.
+        The verdict on the model against its baseline.
     supervised : Verdict or None
-        The model against its supervised twin, if both can be compared.
+        The verdict on the model against its supervised twin, if the two can be compared.
     rows, folds : array of shape (n_held_out,)
         Rows of X that the folds hold out, one fold after the other, and the numbers of the folds.
     scores : array of shape (n_held_out, n_classes) or (n_held_out, 1)
@@ -395,7 +395,7 @@ class OwnVerdict:
 
 
 class JudgesItself(Protocol):
-    """A model that one fit to all labelled rows judges, by cross-fitted scores.
+    """A model that is judged within its own fit to all labelled rows, by cross-fitted scores.
 
     A comparison fits any other model in every split and judges its held-out predictions. One
     with these parameters and methods is fitted once, with the splits of the comparison as ``cv``,
@@ -422,10 +422,10 @@ class JudgesItself(Protocol):
     baseline_: Any
 
     def count_fits(self) -> int:
-        """Return how many fits to parts of the rows, and to all of them, a fit consists of."""
+        """Return how many models a fit trains, on parts of the rows and on all of them."""
 
     def own_verdict(self) -> OwnVerdict:
-        """Return what the fit has found out."""
+        """Return the verdicts of the fit, and its held-out scores."""
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters."""
