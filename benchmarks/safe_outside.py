@@ -106,12 +106,12 @@ def fit(unlabeled):
 
 def fit_sample(folder):
     """Return a function that fits to a sample in memory, read before."""
-    from primum.equations.sampled import MOST_SAMPLED
+    from primum.equations.sampled import MAX_SAMPLED_ROWS
     from primum.rows import open_rows
 
     rows = open_rows(folder, None, FEATURES)
     rng = np.random.default_rng(0)
-    sample = np.sort(rng.choice(rows.n_rows, min(MOST_SAMPLED, rows.n_rows), replace=False))
+    sample = np.sort(rng.choice(rows.n_rows, min(MAX_SAMPLED_ROWS, rows.n_rows), replace=False))
     return fit(rows.take(sample).X)[0]
 
 

@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from typing import Any
 
 # Items that a list in a message names; a longer one says how many more there are.
-SHOWN = 12
+MAX_ITEMS_LISTED = 12
 # Characters in a line of a terminal.
-WIDTH = 80
+TERMINAL_WIDTH = 80
 
 
-def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
+def listed(items: Sequence[Any], shown: int = MAX_ITEMS_LISTED) -> str:
     """Return the first items, separated by commas, and the number of the others."""
     more = len(items) - shown
     return ", ".join(map(str, items[:shown])) + (f" and {more} more" if more > 0 else "")
@@ -26,7 +26,7 @@ def counted(count: int, what: str) -> str:
 def wrapped(text: str, indent: str = "") -> str:
     """Return text whose lines fit a terminal; ``indent`` comes before what continues a line."""
     return "\n".join(
-        textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+        textwrap.fill(line, TERMINAL_WIDTH, subsequent_indent=indent, break_on_hyphens=False)
         for line in text.splitlines()
     )
 

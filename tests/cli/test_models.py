@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import primum
 from primum import ICLSClassifier, KernelLeastSquaresClassifier, SafeClassifier, TSVMClassifier
-from primum.models import FORMAT, StoredModel, load_model, save_model
+from primum.models import MODEL_FORMAT, StoredModel, load_model, save_model
 from primum.models.trusted import CLASSIFIERS
 
 NAMES = ["a", "b", "c"]
@@ -83,7 +83,7 @@ def test_another_estimator(files, predict_refused):
     predict_refused("type LinearRegression, not a fitted classifier")
 
 
-@pytest.mark.parametrize("version", [{}, {"format": FORMAT + 1}, {"format": "x"}], ids=str)
+@pytest.mark.parametrize("version", [{}, {"format": MODEL_FORMAT + 1}, {"format": "x"}], ids=str)
 def test_another_version(files, predict_refused, fitted, version):
     skops.io.dump({**version, "estimator": fitted, "id_column": None}, files / "m.skops")
     predict_refused("m.skops was written by another version of primum (format", "fit the model")

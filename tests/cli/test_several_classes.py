@@ -8,7 +8,7 @@ import skops.io
 from primum import LeastSquaresClassifier
 from primum.cli.fit import METHODS
 from primum.labellings import HyperplaneLabels
-from primum.models import FORMAT, StoredModel, load_model, save_model
+from primum.models import MODEL_FORMAT, StoredModel, load_model, save_model
 
 
 @pytest.fixture(name="call")
@@ -243,7 +243,7 @@ class TestModels:
                 tmp_path / "m.skops",
                 trusted=["primum.methods.least_squares.classifier.LeastSquaresClassifier"],
             )["format"]
-            == FORMAT
+            == MODEL_FORMAT
         )
 
     @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_a_value_that_is_no_number_is_named(rng, gather):
 
 def test_which_equations_are_taken(rng, monkeypatch):
     """A is formed if it is small, or no larger than dense rows in memory."""
-    monkeypatch.setattr("primum.equations.normal.FORM_A_UP_TO", 3)
-    monkeypatch.setattr("primum.equations.normal.FACTORISE_ROWS_UP_TO", 0)
+    monkeypatch.setattr("primum.equations.normal.MAX_FORMED_COLUMNS", 3)
+    monkeypatch.setattr("primum.equations.normal.MAX_FACTORISED_NUMBERS", 0)
     X = rng.normal(size=(8, 5))
     for rows, taken in (
         (ArrayRows(X[:, :3]), Coordinates),

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from primum.equations import Design, Frame
-from primum.equations.design import WIDE_TRIANGLE, is_wide_triangle, product
+from primum.equations.design import MIN_TRIANGLE_SIZE, is_wide_triangle, product
 from primum.rows import ArrayRows
 
 
@@ -15,10 +15,12 @@ def matrices(rng, size):
     return V, np.triu(V), np.tril(V)
 
 
-@pytest.mark.parametrize("size", [1, WIDE_TRIANGLE - 1, WIDE_TRIANGLE, WIDE_TRIANGLE + 30])
+@pytest.mark.parametrize(
+    "size", [1, MIN_TRIANGLE_SIZE - 1, MIN_TRIANGLE_SIZE, MIN_TRIANGLE_SIZE + 30]
+)
 def test_only_wide_upper_triangles_are_recognised(rng, size):
     V, upper, lower = matrices(rng, size)
-    wide = size >= WIDE_TRIANGLE
+    wide = size >= MIN_TRIANGLE_SIZE
     assert is_wide_triangle(upper) == wide
     assert is_wide_triangle(np.asfortranarray(upper)) == wide
     assert not (wide and (is_wide_triangle(V) or is_wide_triangle(lower)))
@@ -27,7 +29,7 @@ def test_only_wide_upper_triangles_are_recognised(rng, size):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("size", [WIDE_TRIANGLE - 1, WIDE_TRIANGLE + 30])
+@pytest.mark.parametrize("size", [MIN_TRIANGLE_SIZE - 1, MIN_TRIANGLE_SIZE + 30])
 def test_product_is_the_matrix_product(rng, size, order):
     A = np.asarray(rng.normal(size=(40, size)), order=order)
     before = A.copy()
@@ -41,7 +43,7 @@ def test_product_is_the_matrix_product(rng, size, order):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("near", [True, False])
 def test_design_rows_times_a_triangle(rng, kind, fit_intercept, near):
-    d = WIDE_TRIANGLE + 10
+    d = MIN_TRIANGLE_SIZE + 10
     X, center = rng.normal(size=(90, d)), rng.normal(size=d)
     design = Design(ArrayRows(kind(X)), Frame(center, fit_intercept, near))
     rows, before = design.frame.expand(X), X.copy()

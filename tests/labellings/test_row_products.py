@@ -9,8 +9,8 @@ from primum.labellings.problem import RowProducts
 
 @pytest.mark.parametrize("limit", [0, 30, 2**10])
 def test_products_do_not_depend_on_earlier_ones(monkeypatch, limit):
-    monkeypatch.setattr(row_products, "WORTH_REMEMBERING", 100)
-    monkeypatch.setattr(row_products, "REMEMBER_UP_TO", limit)
+    monkeypatch.setattr(row_products, "MIN_REMEMBERED_PRODUCTS", 100)
+    monkeypatch.setattr(row_products, "MIN_REMEMBERED_ROWS", limit)
     rng = np.random.default_rng(0)
     M = rng.normal(size=(5, 200))
     products = RowProducts(M)
@@ -24,7 +24,7 @@ def test_products_do_not_depend_on_earlier_ones(monkeypatch, limit):
 
 
 def test_known_products_are_not_computed_again(monkeypatch):
-    monkeypatch.setattr(row_products, "WORTH_REMEMBERING", 0)
+    monkeypatch.setattr(row_products, "MIN_REMEMBERED_PRODUCTS", 0)
     products = RowProducts(np.random.default_rng(0).normal(size=(4, 50)))
     products.of(np.arange(20))
     added = []

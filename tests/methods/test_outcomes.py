@@ -111,8 +111,8 @@ def test_how_least_squares_was_solved(clf, monkeypatch):
     assert clone(clf).fit(X, y).solver_ == "normal_equations"
     X, y, _ = partly_labelled(n=30, d=40)
     assert clone(clf).fit(X, y).solver_ == "row_space"
-    monkeypatch.setattr(equations, "FORM_A_UP_TO", 0)
-    monkeypatch.setattr(equations, "FACTORISE_ROWS_UP_TO", 0)
+    monkeypatch.setattr(equations, "MAX_FORMED_COLUMNS", 0)
+    monkeypatch.setattr(equations, "MAX_FACTORISED_NUMBERS", 0)
     assert clone(clf).fit(sparse.csr_array(X), y).solver_ == "conjugate_gradients"
 
 

@@ -37,7 +37,7 @@ def scores(clf, X):
 @pytest.fixture(params=["in memory", "outside"])
 def streamed(request, monkeypatch):
     """Never form M, and sample few rows, so that the solver for many rows is used."""
-    monkeypatch.setattr(family, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 128)
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", request.param == "in memory")
 
@@ -107,7 +107,7 @@ def test_further_rows_have_any_label_wherever_they_are(kind, form, stored, monke
         np.vstack([X, more]), np.r_[y, np.full(300, -1)], **{name: np.vstack([own, extended])}
     )
     if not form:
-        monkeypatch.setattr(family, "FORM_UP_TO", 0)
+        monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=stored(more), **partial)
     assert clf.certificate_.converged
     assert clf.certificate_.n_unlabeled == 360

@@ -41,8 +41,8 @@ each = pytest.mark.parametrize("clf", FAMILY, ids=str)
 @pytest.fixture
 def iterative(monkeypatch):
     """Have the equations of sparse rows solved by conjugate gradients."""
-    monkeypatch.setattr(normal, "FORM_A_UP_TO", 0)
-    monkeypatch.setattr(normal, "FACTORISE_ROWS_UP_TO", 0)
+    monkeypatch.setattr(normal, "MAX_FORMED_COLUMNS", 0)
+    monkeypatch.setattr(normal, "MAX_FACTORISED_NUMBERS", 0)
 
 
 def partly_labelled(L=40, U=80, d=4, K=4, seed=0):
@@ -377,7 +377,7 @@ def test_em_by_conjugate_gradients(labels, alpha, monkeypatch):
     dense = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
     assert dense.solver_ == "normal_equations"
     np.testing.assert_allclose(iterative.coef_, dense.coef_, atol=1e-7)
-    monkeypatch.setattr("primum.equations.coordinates.FACTORISE_PART_UP_TO", 0)
+    monkeypatch.setattr("primum.equations.coordinates.MAX_FACTORISED_UNKNOWNS", 0)
     unfactorised = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(unfactorised.coef_, dense.coef_, atol=1e-7)
 

@@ -154,7 +154,7 @@ def test_weights(clf):
 def test_streamed(monkeypatch, metric, kind, n_classes):
     X, y = problem(kind, n=6000, n_classes=n_classes)
     expected = ICLSClassifier(metric=metric).fit(X, y)
-    monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**12)
     fitted = ICLSClassifier(metric=metric).fit(sparse.csr_array(X), y)
@@ -211,20 +211,20 @@ def test_memory_is_that_of_the_stored_values():
 
 @pytest.fixture
 def never_form_a(monkeypatch):
-    monkeypatch.setattr(equations, "FORM_A_UP_TO", 0)
+    monkeypatch.setattr(equations, "MAX_FORMED_COLUMNS", 0)
     monkeypatch.setattr(ArrayRows, "dense", False)  # or A is formed for dense rows anyway
 
 
 @pytest.fixture
 def never_factorise(monkeypatch, never_form_a):
-    monkeypatch.setattr(equations, "FACTORISE_ROWS_UP_TO", 0)
+    monkeypatch.setattr(equations, "MAX_FACTORISED_NUMBERS", 0)
 
 
 def formed(clf, X, y, **given):
     """Fit with A, whatever a test has set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(equations, "FORM_A_UP_TO", 4096)
-        patch.setattr(equations, "FACTORISE_ROWS_UP_TO", 0)
+        patch.setattr(equations, "MAX_FORMED_COLUMNS", 4096)
+        patch.setattr(equations, "MAX_FACTORISED_NUMBERS", 0)
         return clone(clf).fit(X, y, **given)
 
 
@@ -312,7 +312,7 @@ def test_what_needs_all_columns_is_refused(never_factorise, parameters):
 
 
 def test_an_unfinished_solution_is_admitted(never_factorise, monkeypatch):
-    monkeypatch.setattr("primum.equations.conjugate.STEPS", 3)
+    monkeypatch.setattr("primum.equations.conjugate.MAX_CG_STEPS", 3)
     X, y = problem()
     with pytest.warns(ConvergenceWarning) as caught:
         clf = PublishedICLS(rcond=None).fit(sparse.csr_array(X), y)

@@ -38,8 +38,8 @@ def both(monkeypatch, fit):
     spans = spans_of(monkeypatch, classifier)
     known = fit()
     assert spans == []
-    monkeypatch.setattr(normal, "SPAN_FROM", 1)
-    monkeypatch.setattr(normal, "FACTORISE_ROWS_UP_TO", 150 * 59)  # 60 x 150 rows are too many
+    monkeypatch.setattr(normal, "MIN_SPAN_NUMBERS", 1)
+    monkeypatch.setattr(normal, "MAX_FACTORISED_NUMBERS", 150 * 59)  # 60 x 150 rows are too many
     other = fit()
     assert spans[0] is not None
     return known, other
@@ -105,11 +105,11 @@ def test_numbers(monkeypatch):
 def test_columns_beyond_those_that_are_factorised(monkeypatch):
     """Without a ridge, inner products do not tell the rank: such rows cannot be fitted."""
     X, y = texts()
-    monkeypatch.setattr(normal, "FACTORISE_ROWS_UP_TO", 60**2)
-    monkeypatch.setattr(normal, "FORM_A_UP_TO", 100)
+    monkeypatch.setattr(normal, "MAX_FACTORISED_NUMBERS", 60**2)
+    monkeypatch.setattr(normal, "MAX_FORMED_COLUMNS", 100)
     with pytest.raises(ValueError, match="With 150 features, more than 4096, and so many rows"):
         ICLSClassifier(alpha=0.003).fit(X, y)
-    monkeypatch.setattr(normal, "SPAN_FROM", 1)
+    monkeypatch.setattr(normal, "MIN_SPAN_NUMBERS", 1)
     assert ICLSClassifier(alpha=0.003).fit(X, y).certificate_.converged
     with pytest.raises(ValueError, match="and so many rows, this fit cannot be computed"):
         ICLSClassifier().fit(X, y)

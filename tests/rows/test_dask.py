@@ -57,7 +57,7 @@ def in_process():
 
 @pytest.fixture
 def always_stream(monkeypatch):
-    monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
+    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 
@@ -420,7 +420,7 @@ def test_an_interrupted_pass_leaves_no_tasks_behind(client, monkeypatch):
     def interrupt(watch):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(dask_rows, "SECONDS_BETWEEN_CHECKS", 0.1)
     monkeypatch.setattr(dask_rows._Watch, "look", interrupt)
     rows = DaskRows(da.ones((40, 2), chunks=(1, 2)), None, 2)
     with pytest.raises(KeyboardInterrupt):
@@ -490,8 +490,8 @@ def fragile(fragile_cluster):
 def test_a_scheduler_that_does_not_answer_ends_in_one_error(fragile, monkeypatch):
     rows = DaskRows(da.ones((30, 2), chunks=(1, 2)), None, 2)
     within_the_limit(lambda: rows.map_reduce(lambda block: 0, max))
-    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.2)
-    monkeypatch.setattr(dask_rows, "LONG_PATIENCE", 1.0)
+    monkeypatch.setattr(dask_rows, "SECONDS_BETWEEN_CHECKS", 0.2)
+    monkeypatch.setattr(dask_rows, "MAX_BUSY_SECONDS", 1.0)
     fragile["scheduler"].send_signal(signal.SIGSTOP)
     try:
         with pytest.raises(RuntimeError, match="has not responded for 1 s, so a pass"):
@@ -522,9 +522,9 @@ def test_a_cluster_that_is_gone_ends_in_one_error(fragile, victim, tmp_path, mon
 
     rows = DaskRows(da.ones((30, 2), chunks=(1, 2)), None, 2)
     within_the_limit(lambda: rows.map_reduce(lambda block: 0, max))  # which takes its time at first
-    monkeypatch.setattr(dask_rows, "LOOK_EVERY", 0.2)
+    monkeypatch.setattr(dask_rows, "SECONDS_BETWEEN_CHECKS", 0.2)
     # Without its scheduler a cluster shows no worker either: that must not be what ends the pass.
-    monkeypatch.setattr(dask_rows, "PATIENCE", 1.0 if victim == "worker" else LIMIT)
+    monkeypatch.setattr(dask_rows, "MAX_IDLE_SECONDS", 1.0 if victim == "worker" else LIMIT)
     killing = threading.Thread(target=kill, daemon=True)
     killing.start()
     with pytest.raises(RuntimeError, match=LOST[victim]):

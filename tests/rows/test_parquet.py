@@ -361,7 +361,7 @@ class TestFits:
     @pytest.fixture(params=["formed", "streamed"])
     def way(self, request, monkeypatch):
         if request.param == "streamed":
-            monkeypatch.setattr("primum.labellings.family.FORM_UP_TO", 0)
+            monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
             monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
 
     @pytest.mark.usefixtures("way")

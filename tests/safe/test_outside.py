@@ -90,7 +90,7 @@ def test_numbers(tmp_path):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_components_are_those_of_all_rows_outside_memory(tmp_path, monkeypatch, store, standardize):
     """They depend on the rows by their moments only, of which a sample would not have all."""
-    monkeypatch.setattr(sampling, "MOST_SAMPLED", 40)
+    monkeypatch.setattr(sampling, "MAX_SAMPLED_ROWS", 40)
     X, y, more, _ = two_classes(30, 200, 3, separation=2.0)
     more = more * [1.0, 30.0, 0.1] + [0.0, 500.0, 0.0]
     X = X * [1.0, 30.0, 0.1] + [0.0, 500.0, 0.0]
@@ -106,7 +106,7 @@ def test_components_are_those_of_all_rows_outside_memory(tmp_path, monkeypatch, 
 
 
 def test_a_sample_of_many_rows_is_named_and_the_same_wherever_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampling, "MOST_SAMPLED", 50)
+    monkeypatch.setattr(sampling, "MAX_SAMPLED_ROWS", 50)
     X, y, more, _ = two_classes(30, 200, 3, separation=2.0)
     y[20:] = -1
     own = ("own", ICLSClassifier(0.1), True, "ridge")
@@ -132,7 +132,7 @@ def test_a_sample_of_many_rows_is_named_and_the_same_wherever_they_are(tmp_path,
 def test_a_sample_has_the_rows_of_its_positions_and_all_moments(
     tmp_path, monkeypatch, rng, rows_per_group
 ):
-    monkeypatch.setattr(sampling, "MOST_SAMPLED", 100)
+    monkeypatch.setattr(sampling, "MAX_SAMPLED_ROWS", 100)
     X = rng.normal(size=(360, 3)) * [1.0, 5.0, 0.0] + 100.0
     X[:, 2] = np.arange(360)
     labeled, inside, more = np.split(X, [20, 60])
@@ -193,7 +193,7 @@ def test_no_rows_outside_memory(tmp_path):
 
 def test_a_sample_of_sorted_rows_is_uniform(tmp_path, monkeypatch):
     """The largest deviation from the uniform distribution is below its 1% quantile (Smirnov)."""
-    monkeypatch.setattr(sampling, "MOST_SAMPLED", 500)
+    monkeypatch.setattr(sampling, "MAX_SAMPLED_ROWS", 500)
     X = np.arange(6000.0)[:, None] * [1.0, 0.0, -1.0]
     there = ParquetRows(as_parquet(X, tmp_path, 170), COLUMNS, 3)
     sample, _ = sampling.read_sample(ArrayRows(X[:0]), there, X[:10], 3)

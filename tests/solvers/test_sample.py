@@ -17,7 +17,7 @@ KINDS = ["plain", "weighted", "with a ridge", "no intercept"]
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
-    monkeypatch.setattr(family, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 

@@ -15,7 +15,7 @@ from primum.methods.icls import classifier as _implicit
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows, so that the whole way is gone."""
-    monkeypatch.setattr(family, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
 
 

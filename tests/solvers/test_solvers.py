@@ -139,7 +139,7 @@ def test_first_order_steps_survive_outliers(seed):
 def test_streamed_rows_give_the_same_answer(monkeypatch):
     X, y, X_u, _ = two_classes(20, 3000, 6)
     formed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
-    monkeypatch.setattr(family, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     streamed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     assert streamed.certificate_.gap < 1e-11
     np.testing.assert_allclose(streamed.coef_, formed.coef_, atol=1e-9)

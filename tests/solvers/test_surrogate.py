@@ -24,7 +24,7 @@ MOST_PASSES = 30
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
-    monkeypatch.setattr(family, "FORM_UP_TO", 0)
+    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE", 2048)
 
 

@@ -17,7 +17,7 @@ import click
 import primum
 from primum._progress import showing_passes
 from primum._words import (
-    WIDTH,
+    TERMINAL_WIDTH,
     counted,
     find_name,
     key_of,
@@ -553,13 +553,13 @@ def _classes_text(classes: Sequence[ClassFigures]) -> str:
     ]
     if len(classes) > MAX_CLASSES:
         rows.append(f"and {len(classes) - MAX_CLASSES} more classes, which the report lists")
-    return "\n".join([head, "-" * WIDTH, *rows])
+    return "\n".join([head, "-" * TERMINAL_WIDTH, *rows])
 
 
 def _table(result: Comparison) -> str:
     head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
     rows = [_row(method, result.loss.measure) for method in result.methods]
-    return "\n".join(line.rstrip() for line in [head, "-" * WIDTH, *rows])
+    return "\n".join(line.rstrip() for line in [head, "-" * TERMINAL_WIDTH, *rows])
 
 
 def _row(method: MethodResult, measure: Measure) -> str:

@@ -15,11 +15,11 @@ import numpy as np
 
 from primum._typing import Floats
 
-RESIDUAL = 1e-12  # relative to the right-hand side
-STEPS = 2000
-RESTARTS = 4
+RESIDUAL_TOLERANCE = 1e-12  # relative to the right-hand side
+MAX_CG_STEPS = 2000
+MAX_CG_RESTARTS = 4
 # A restart that does not lower the residual by this factor has reached the limit of rounding.
-RESTART_FACTOR = 0.5
+MAX_RESIDUAL_LEFT = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ def conjugate_gradients(
     X = np.zeros_like(B) if start is None else start.copy()
     R = B.copy() if start is None else B - apply(X)
     residual, steps = _lengths(R) / size, 0
-    for _ in range(RESTARTS):
-        open_ = np.flatnonzero(residual > RESIDUAL)
-        if not len(open_) or steps >= STEPS:
+    for _ in range(MAX_CG_RESTARTS):
+        open_ = np.flatnonzero(residual > RESIDUAL_TOLERANCE)
+        if not len(open_) or steps >= MAX_CG_STEPS:
             break
-        goal = RESIDUAL * size[open_]
-        correction, taken = _descend(apply, R[:, open_], diagonal, goal, STEPS - steps)
+        goal = RESIDUAL_TOLERANCE * size[open_]
+        correction, taken = _descend(apply, R[:, open_], diagonal, goal, MAX_CG_STEPS - steps)
         X[:, open_] += correction
         R[:, open_] = B[:, open_] - apply(np.ascontiguousarray(X[:, open_]))
         before, residual, steps = residual, _lengths(R) / size, steps + taken
-        if residual.max() > RESTART_FACTOR * before.max():
+        if residual.max() > MAX_RESIDUAL_LEFT * before.max():
             break
     return Solved(X, float(residual.max(initial=0.0)), steps)
 

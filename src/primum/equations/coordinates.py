@@ -19,8 +19,8 @@ Constant columns are excluded from the start, so they do not affect the others.
 A ridge makes A regular, but does not determine what the rows leave open. Along a direction v in
 which no row differs from the centre, the sums ``v'X'q`` are 0 and so is beta; computed sums are
 about ``eps |X|``, and A would divide them by the ridge, which in large units can be as small. So
-the rank is that of the rows without the ridge, unless the ridge is so large (``CORRECT_BELOW``)
-that it leaves no more of the rounding than well-conditioned rows do.
+the rank is that of the rows without the ridge, unless the ridge is so large that it leaves no more
+of the rounding than well-conditioned rows do (``MIN_ACCURATE_RCOND``).
 """
 
 from abc import ABC, abstractmethod
@@ -41,22 +41,22 @@ from primum.rows import Block, Rows, reduce_parts, to_numpy
 
 # Reciprocal condition numbers of A below which the basis is corrected, and below which A is too
 # inaccurate to determine the rank.
-CORRECT_BELOW = 1e-6
-SINGULAR_BELOW = 1e-10
+MIN_ACCURATE_RCOND = 1e-6
+MIN_RANK_RCOND = 1e-10
 # Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
 # many products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
 # The equations of a part of the rows are factorised up to this many unknowns (features times
 # classes); beyond that, conjugate gradients are faster. One column is always factorised, as A is.
-FACTORISE_PART_UP_TO = 2**11
+MAX_FACTORISED_UNKNOWNS = 2**11
 # A sparse block can have very many rows; their coordinates are dense, so process some at a time.
-GRAM_ROWS = 2**12
+SPARSE_ROWS_AT_ONCE = 2**12
 EPS = float(np.finfo(float).eps)
 # A column is constant if centring shortens it to less than this fraction of its length: the
 # remainder is the rounding of its values.
 VALUE_ROUNDING = 8 * EPS
 # Means up to this many standard deviations cost two digits if they are subtracted from products.
-NEAR = 100.0
+MAX_NEAR_MEAN = 100.0
 # (basis, its inverse)
 Factors = tuple[Floats, Floats]
 
@@ -210,7 +210,7 @@ class Coordinates(NormalEquations):
     ) -> tuple[Floats, Floats]:
         T, first = self.full_basis, int(self.fit_intercept)
         ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums
-        if right.size <= max(len(right), FACTORISE_PART_UP_TO):
+        if right.size <= max(len(right), MAX_FACTORISED_UNKNOWNS):
             H = curved_gram(parts, T, ridge)
             step = solve_semidefinite(H, right.ravel())
             return step.reshape(right.shape), right - (H @ step).reshape(right.shape)
@@ -334,7 +334,7 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Sca
     varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
     length, noise = lengths[varying], noise[varying]
     scale = np.sqrt(length**2 + ridge)
-    near = bool(np.all(np.abs(center[varying]) <= NEAR * length / moments.weight**0.5))
+    near = bool(np.all(np.abs(center[varying]) <= MAX_NEAR_MEAN * length / moments.weight**0.5))
     units = varying, length, scale, noise / scale
     return _ScaledColumns(moments.weight, fit_intercept, center, scatter, ridge, *units, near)
 
@@ -384,10 +384,10 @@ def _factor(columns: _ScaledColumns, parts: Sequence[Rows]) -> Coordinates | Non
     if len(columns.varying) == 0:
         return columns.coordinates((np.zeros((0, 0)), np.zeros((0, 0))))
     R, reciprocal_condition = _triangle_of(columns)
-    accurate = reciprocal_condition > CORRECT_BELOW
+    accurate = reciprocal_condition > MIN_ACCURATE_RCOND
     if not accurate:
         of_rows = _triangle_of(columns.of_unit_length())[1] if columns.ridge > 0 else np.inf
-        if min(reciprocal_condition, of_rows) < SINGULAR_BELOW:
+        if min(reciprocal_condition, of_rows) < MIN_RANK_RCOND:
             return None
     R_inverse, _ = lapack.dtrtri(R, lower=0)
     R_inverse /= columns.scale[:, None]
@@ -475,7 +475,7 @@ def _triangle_of_rows(columns: _ScaledColumns) -> Callable[[Block], Floats]:
             Z *= np.sqrt(block.weight)[:, None]
         return np.asarray(np.linalg.qr(Z, mode="r"))
 
-    return lambda block: reduce(_stack, map(triangle, block.split(GRAM_ROWS)))
+    return lambda block: reduce(_stack, map(triangle, block.split(SPARSE_ROWS_AT_ONCE)))
 
 
 def _stack(R: Floats, other: Floats) -> Floats:
@@ -503,7 +503,7 @@ def _gram_of(frame: Frame, basis: Floats) -> Callable[[Block], Floats]:
 
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))
-        for part in block.split(GRAM_ROWS) if sparse.issparse(block.X) else (block,):
+        for part in block.split(SPARSE_ROWS_AT_ONCE) if sparse.issparse(block.X) else (block,):
             view = frame.view(part)
             Z = view.dot(basis)
             total += to_numpy(view.weighted(Z).T @ Z)

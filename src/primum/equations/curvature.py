@@ -19,7 +19,7 @@ from primum.rows import Block, to_numpy
 
 # A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
 # is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
-SMALL_PIVOT, TIKHONOV, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
+MIN_PART_PIVOT, TIKHONOV_TERM, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def solve_semidefinite(H: Floats, right: Floats) -> Floats:
     regularisation).
     """
     factor, info = lapack.dpotrf(H, lower=1)
-    if info == 0 and np.diag(factor).min(initial=1.0) > SMALL_PIVOT:
+    if info == 0 and np.diag(factor).min(initial=1.0) > MIN_PART_PIVOT:
         return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
-    factor, _ = lapack.dpotrf(H + TIKHONOV * np.eye(len(H)), lower=1)
+    factor, _ = lapack.dpotrf(H + TIKHONOV_TERM * np.eye(len(H)), lower=1)
     solution = np.zeros_like(right)
     for _ in range(TIKHONOV_ROUNDS):
         solution += lapack.dpotrs(factor, right - H @ solution, lower=1)[0]

@@ -23,11 +23,11 @@ T = TypeVar("T")
 Linear = tuple[Floats, Any]
 
 # Smaller triangles save no time.
-WIDE_TRIANGLE = 64
+MIN_TRIANGLE_SIZE = 64
 # Arrays of at most this many bytes are sent to a device once.
-SENT_ONCE = 2**18
-# With at least WIDE features, up to FEW_PRODUCTS products are faster row by row.
-WIDE, FEW_PRODUCTS = 16, 8
+MAX_SENT_ONCE_BYTES = 2**18
+# With at least MIN_ROW_FEATURES features, up to MAX_ROW_PRODUCTS products are faster row by row.
+MIN_ROW_FEATURES, MAX_ROW_PRODUCTS = 16, 8
 
 
 def product(A: Floats, V: Floats) -> Floats:
@@ -37,7 +37,7 @@ def product(A: Floats, V: Floats) -> Floats:
 
 def is_wide_triangle(V: Floats) -> bool:
     """Return whether V is upper triangular, and large enough for that to save time."""
-    square = V.ndim == 2 and V.shape[0] == V.shape[1] >= WIDE_TRIANGLE
+    square = V.ndim == 2 and V.shape[0] == V.shape[1] >= MIN_TRIANGLE_SIZE
     return square and int(bandwidth(V)[0]) == 0
 
 
@@ -209,7 +209,7 @@ class View:
         if self.xp is np:
             return values
         values = np.ascontiguousarray(values)
-        if values.nbytes > SENT_ONCE:
+        if values.nbytes > MAX_SENT_ONCE_BYTES:
             return self.xp.asarray(values, device=self.device)
         return _sent(self.xp, self.device, values.tobytes(), values.dtype.str, values.shape)
 
@@ -226,7 +226,7 @@ def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ..
 
 def _product_by_column(X: Floats, V: Floats) -> Floats:
     """Return ``(X V)'`` in C order, computed in the order that is faster."""
-    if X.flags.c_contiguous and X.shape[1] >= WIDE and V.shape[1] <= FEW_PRODUCTS:
+    if X.flags.c_contiguous and X.shape[1] >= MIN_ROW_FEATURES and V.shape[1] <= MAX_ROW_PRODUCTS:
         return np.ascontiguousarray(np.dot(X, V).T)
     # np.dot, not the operator: for a single row it calls the faster matrix-vector product.
     return np.asarray(np.dot(V.T, X.T))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
-from primum.equations.conjugate import RESIDUAL, Solved, conjugate_gradients
+from primum.equations.conjugate import RESIDUAL_TOLERANCE, Solved, conjugate_gradients
 from primum.equations.coordinates import NormalEquations, rounding_of
 from primum.equations.curvature import CurvedRows, curved_product
 from primum.equations.design import Frame
@@ -29,10 +29,10 @@ from primum.rows import Block, Rows, reduce_parts
 
 # Right-hand sides are solved together up to this many numbers: few enough to stay in cache (4 MB)
 # or, if every pass over the rows is expensive, more (64 MB).
-TOGETHER = 2**19
-TOGETHER_OUTSIDE = 2**23
+MAX_TOGETHER_IN_MEMORY = 2**19
+MAX_TOGETHER_OUTSIDE = 2**23
 # A relative residual above this triggers a warning.
-LARGE_RESIDUAL = 1e-9
+MAX_RESIDUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class IterativeEquations(NormalEquations):
         guess = None if start is None else start.reshape(len(sums), -1)
         diagonal = self.diagonal if self.ridge > 0 else None
         in_memory = all(rows.in_memory for rows in self.parts)
-        width = max(1, (TOGETHER if in_memory else TOGETHER_OUTSIDE) // len(B))
+        width = max(1, (MAX_TOGETHER_IN_MEMORY if in_memory else MAX_TOGETHER_OUTSIDE) // len(B))
         answer = np.empty_like(B)
         for low in range(0, B.shape[1], width):
             some = slice(low, low + width)
@@ -91,7 +91,7 @@ class IterativeEquations(NormalEquations):
         return answer.reshape(sums.shape)
 
     def _warn_if_short(self, solved: Solved) -> None:
-        if solved.residual <= LARGE_RESIDUAL:
+        if solved.residual <= MAX_RESIDUAL:
             return
         from sklearn.exceptions import ConvergenceWarning
 
@@ -117,14 +117,14 @@ class IterativeEquations(NormalEquations):
         nothing = np.zeros_like(sums)
         sums = sums.copy()
         sums[first:] *= self.varying
-        if np.linalg.norm(sums) <= RESIDUAL * size:  # the equations already hold up to rounding
+        if np.linalg.norm(sums) <= RESIDUAL_TOLERANCE * size:  # the equations hold up to rounding
             return nothing, nothing
         diagonal = None
         if self.ridge > 0:
             diagonal = np.concatenate([[self.weight][:first], self.diagonal]).repeat(shape[1])
         solved = conjugate_gradients(apply, sums.reshape(-1, 1), diagonal)
         step = solved.X.reshape(shape)
-        if solved.residual <= LARGE_RESIDUAL:
+        if solved.residual <= MAX_RESIDUAL:
             return step, nothing
         return step, self.solve(sums - apply(step))
 

@@ -31,10 +31,10 @@ from primum.rows import ArrayRows
 KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
-NEGATIVE_EIGENVALUE = 1e-7
+NEGATIVE_EIGENVALUE_TOLERANCE = 1e-7
 # The eigenvectors have hardly a digit for rows of less than this fraction of the largest weight:
 # their features are computed from their kernel values instead.
-LIGHT_WEIGHT = 1e-6
+LIGHT_WEIGHT_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _CentredKernel:
         self.matrix = K
         # A negative eigenvalue of this size may be due to the computation of K.
         largest = max(float(np.abs(row).sum()) for row in K)
-        self.negative = max(NEGATIVE_EIGENVALUE * largest, self.rounding)
+        self.negative = max(NEGATIVE_EIGENVALUE_TOLERANCE * largest, self.rounding)
 
     def refuse_negative(self, smallest: float) -> None:
         """Raise an error if the matrix is not positive semi-definite."""
@@ -173,7 +173,7 @@ def _features_of(centred: _CentredKernel) -> KernelFeatures:
     light = (
         np.zeros(0, np.intp)
         if weight is None
-        else np.flatnonzero(weight < LIGHT_WEIGHT * weight.max())
+        else np.flatnonzero(weight < LIGHT_WEIGHT_SHARE * weight.max())
     )
     of_light = K[light]
     # This driver overwrites the matrix by its eigenvectors. K is symmetric: the transpose is in

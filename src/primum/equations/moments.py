@@ -8,16 +8,16 @@ LeVeque 1983):
 
 where delta = mean2 - mean1. Inside a block, values are taken relative to its first row, and
 ``n mean mean'`` is subtracted from their products: a constant column then has exactly its value as
-mean and no scatter. Columns whose first value is far from the mean (``CANCELLED``), and rows with
-weights, are centred instead. If the first rows (``FIRST_ROWS``) suggest that all means are small,
-values are used as they are, without a copy of the block.
+mean and no scatter. Columns whose first value is far from the mean (``MAX_CANCELLATION``), and rows
+with weights, are centred instead. If the first rows (``SPREAD_SAMPLE_ROWS``) suggest that all means
+are small, values are used as they are, without a copy of the block.
 
 Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
 centring, and the mean is removed once, at the end, which costs as many digits as the factor
 ``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a fraction p of the
 column is non-zero. So only columns that are nearly full can lose more than a digit, and densifying
 those takes hardly more memory than their stored values: one more pass recomputes their rows and
-columns of the scatter from centred values (``CANCELLED``).
+columns of the scatter from centred values (``MAX_CANCELLATION``).
 
 This is the first pass over any rows, so non-finite values are found here: they make the moments of
 their block non-finite, and the block is then searched for them. Columns that vary, but by so little
@@ -38,16 +38,16 @@ from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite
 
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
 # more than this factor; at least 10 of 11 values of a sparse column are then non-zero.
-CANCELLED = 10.0
+MAX_CANCELLATION = 10.0
 # Whether columns are spread about 0 is estimated from this many rows of a block.
-FIRST_ROWS = 64
+SPREAD_SAMPLE_ROWS = 64
 # Densify this many numbers of a sparse block at a time (4 MB): where a few rows have nearly all the
 # weight, columns can lose digits although most of their values are 0.
 DENSIFIED = 2**19
 # Sums of squares below this have lost some or all digits to underflow.
 FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
 # Above this fraction of non-zero values, a matrix is stored as a dense array.
-FILLED = 0.1
+MAX_SPARSE_DENSITY = 0.1
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RawMoments:
     def merge(self, other: "RawMoments") -> "RawMoments":
         """Return the moments of both sets of rows together."""
         second = self.second + other.second
-        if getattr(second, "nnz", 0) > FILLED * len(self.total) ** 2:
+        if getattr(second, "nnz", 0) > MAX_SPARSE_DENSITY * len(self.total) ** 2:
             second = to_numpy(second)
         faint = (self.faint | other.faint) & (second.diagonal() < FAINT)
         return RawMoments(self.weight + other.weight, self.total + other.total, second, faint)
@@ -128,7 +128,7 @@ def gather_moments(parts: Sequence[Rows], known: Moments | None = None) -> Momen
     refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:
         return moments
-    lost = moments.weight * moments.mean**2 > CANCELLED * moments.scatter.diagonal()
+    lost = moments.weight * moments.mean**2 > MAX_CANCELLATION * moments.scatter.diagonal()
     return _recomputed(moments, present, np.flatnonzero(lost)) if lost.any() else moments
 
 
@@ -215,7 +215,7 @@ def _about_zero(block: Block) -> bool:
     """
     if block.weight is not None or not isinstance(block.X, np.ndarray):
         return False
-    X = block.X[:FIRST_ROWS]
+    X = block.X[:SPREAD_SAMPLE_ROWS]
     total, squares = X.sum(axis=0), np.einsum("ij,ij->j", X, X)
     # mean^2 <= mean of squares - mean^2. The only constant for which this holds is 0, unless its
     # square underflows.
@@ -234,7 +234,7 @@ def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floa
     scatter = np.outer(mean, mean)
     scatter *= n
     np.subtract(about_origin, scatter, out=scatter)
-    near = n * mean**2 <= CANCELLED * scatter.diagonal()
+    near = n * mean**2 <= MAX_CANCELLATION * scatter.diagonal()
     if near.all():
         return np.asarray(scatter)
     xp, far = library_of(values), np.flatnonzero(~near)

@@ -21,12 +21,12 @@ from primum.rows import Rows
 
 # A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
 # grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
-FORM_A_UP_TO = 2**12
+MAX_FORMED_COLUMNS = 2**12
 # Rows of at least this many numbers (64 MB), and of more columns than rows, are replaced by their
-# coordinates, if these are no more numbers than ``FACTORISE_ROWS_UP_TO``.
-SPAN_FROM = 2**23
+# coordinates, if these are no more numbers than ``MAX_FACTORISED_NUMBERS``.
+MIN_SPAN_NUMBERS = 2**23
 # Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
-FACTORISE_ROWS_UP_TO = 2**25
+MAX_FACTORISED_NUMBERS = 2**25
 
 
 def equations_of(
@@ -44,7 +44,7 @@ def equations_of(
         n_columns = parts[0].n_columns
         raise ValueError(
             f"rcond={rcond} needs a matrix of {n_columns} x {n_columns} numbers, which is not "
-            f"formed beyond {FORM_A_UP_TO} columns: use alpha instead of rcond."
+            f"formed beyond {MAX_FORMED_COLUMNS} columns: use alpha instead of rcond."
         )
     return iterative_equations(parts, alpha=alpha, fit_intercept=fit_intercept)
 
@@ -52,21 +52,21 @@ def equations_of(
 def factorises_rows(parts: Sequence[Rows]) -> bool:
     """Return whether the rows are factorised, because there are fewer of them than columns."""
     n_rows, n_columns = _size(parts)
-    return n_rows < n_columns and n_rows * n_columns <= FACTORISE_ROWS_UP_TO
+    return n_rows < n_columns and n_rows * n_columns <= MAX_FACTORISED_NUMBERS
 
 
 def in_span_is_faster(parts: Sequence[Rows]) -> bool:
     """Return whether a fit in the span of wide rows takes less time than one to all columns."""
     n_rows, n_columns = _size(parts)
-    wide = n_rows < n_columns and n_rows * n_columns >= SPAN_FROM
-    return wide and n_rows**2 <= FACTORISE_ROWS_UP_TO and all(rows.in_memory for rows in parts)
+    wide = n_rows < n_columns and n_rows * n_columns >= MIN_SPAN_NUMBERS
+    return wide and n_rows**2 <= MAX_FACTORISED_NUMBERS and all(rows.in_memory for rows in parts)
 
 
 def forms_normal_matrix(parts: Sequence[Rows]) -> bool:
     """Return whether A is formed, if the rows are not factorised."""
     n_rows, n_columns = _size(parts)
     smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
-    return n_columns <= FORM_A_UP_TO or smaller
+    return n_columns <= MAX_FORMED_COLUMNS or smaller
 
 
 def _size(parts: Sequence[Rows]) -> tuple[int, int]:

@@ -37,9 +37,9 @@ from primum.rows import Block, Rows, joined_weights, refuse_non_finite, stack, t
 
 # The least ridge, as a fraction of the sum of the squares of all values: it is far above the
 # rounding of an inner product.
-LEAST_RIDGE = 1e-9
+MIN_RIDGE_SHARE = 1e-9
 # Pivots below this fraction of the square of a row are rounding.
-LEAST_PIVOT = 1e-14
+PIVOT_TOLERANCE = 1e-14
 
 
 class RowSpacePath:
@@ -66,7 +66,7 @@ class RowSpacePath:
         """Return the coordinates for one ridge."""
         weight, center, values, Vt = self._factors
         ridge = weight * alpha
-        if ridge <= coordinates.CORRECT_BELOW**2 * values.max(initial=0.0) ** 2:
+        if ridge <= coordinates.MIN_ACCURATE_RCOND**2 * values.max(initial=0.0) ** 2:
             return row_space_coordinates(self.parts, alpha=alpha, fit_intercept=self.fit_intercept)
         scale = np.sqrt(values**2 + ridge)
         basis, inverse = Vt.T / scale, scale[:, None] * Vt
@@ -163,7 +163,7 @@ def _factor_gram(
 
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
     """Return the number of large eigenvalues if all others are just rounding, else None."""
-    large = squares > coordinates.CORRECT_BELOW * squares[-1]
+    large = squares > coordinates.MIN_ACCURATE_RCOND * squares[-1]
     doubtful = ~large & (squares > coordinates.rounding_of(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
 
@@ -229,12 +229,12 @@ def span_of(parts: Sequence[Rows], alpha: float) -> Span | None:
     X = stack([rows.take(np.arange(rows.n_rows)) for rows in parts]).X
     K = to_numpy(X @ X.T)
     squares = K.diagonal()
-    if not squares.any() or not len(K) * alpha > LEAST_RIDGE * squares.sum():
+    if not squares.any() or not len(K) * alpha > MIN_RIDGE_SHARE * squares.sum():
         return None
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
     # Rows of unit length, so that short ones are not lost beside one that is far longer.
     K = K / lengths / lengths[:, None]
-    factor, order, rank, _ = lapack.dpstrf(K, tol=LEAST_PIVOT, lower=1)
+    factor, order, rank, _ = lapack.dpstrf(K, tol=PIVOT_TOLERANCE, lower=1)
     order = order - 1
     R = np.empty((len(K), rank))
     R[order] = np.tril(factor)[:, :rank]

@@ -1,9 +1,9 @@
 """Unlabelled rows in files or on a cluster: a sample of them in memory, and the moments of all.
 
 Graphs, kernels and transductive machines use a few thousand unlabelled rows at most, and so do the
-test for drift and the comparison of stacks. A uniform random sample of ``MOST_SAMPLED`` rows serves
-them all. Components depend on the rows by their mean and covariance only, so that those of all rows
-are found without storing them. One pass collects both.
+test for drift and the comparison of stacks. A uniform random sample of ``MAX_SAMPLED_ROWS`` rows
+serves them all. Components depend on the rows by their mean and covariance only, so that those of
+all rows are found without storing them. One pass collects both.
 
 Which rows are drawn depends on the seed and on the number of rows, not on blocks, row groups or
 partitions. Rows that are no more than the sample are all read, and the fit is that of rows in
@@ -30,9 +30,9 @@ from primum.rows import (
 )
 
 # Of more unlabelled rows, a random sample is in memory.
-MOST_SAMPLED = 20_000
+MAX_SAMPLED_ROWS = 20_000
 # The covariance of more columns is not formed.
-MOST_COLUMNS = 2000
+MAX_COVARIANCE_COLUMNS = 2000
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple
     positions = _drawn(rows.n_rows, seed)
     if not len(positions):
         return labeled[:0], Sampled(0, positions)
-    is_dense = not sparse.issparse(labeled) and rows.n_columns <= MOST_COLUMNS
+    is_dense = not sparse.issparse(labeled) and rows.n_columns <= MAX_COVARIANCE_COLUMNS
     kernel = _Kernel(positions, is_dense and len(positions) < rows.n_rows)
     total = rows.map_reduce(kernel.of_block, kernel.join)
     moments = None
@@ -97,11 +97,11 @@ def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple
 
 def _drawn(n_rows: int, seed: int) -> Index:
     """Return the sorted positions of the rows in the sample."""
-    if n_rows <= MOST_SAMPLED:
+    if n_rows <= MAX_SAMPLED_ROWS:
         return np.arange(n_rows)
     # Another stream than that of the samples that candidates draw from this one.
     rng = np.random.default_rng([seed, 1])
-    return np.sort(rng.choice(n_rows, MOST_SAMPLED, replace=False))
+    return np.sort(rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False))
 
 
 @dataclass(frozen=True)

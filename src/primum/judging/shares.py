@@ -58,7 +58,7 @@ import numpy as np
 from scipy import optimize, special
 
 from primum._typing import AnyArray, Floats, Index
-from primum._words import SHOWN, counted
+from primum._words import MAX_ITEMS_LISTED, counted
 from primum.judging.difference import LEVEL
 from primum.reading.data import effective_size
 
@@ -163,8 +163,8 @@ class EstimatedShares:
     def in_words(self) -> str:
         """The shares, and how many rows they are, in a sentence."""
         parts = [f"{one.text}, about {one.count(self.n_unlabeled)} rows" for one in self.classes]
-        more = len(parts) - SHOWN
-        shares = "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        more = len(parts) - MAX_ITEMS_LISTED
+        shares = "; ".join(parts[:MAX_ITEMS_LISTED]) + (f"; and {more} more" if more > 0 else "")
         return (
             f"Shares of the classes among the {counted(self.n_unlabeled, 'unlabelled row')}, with "
             f"{self.level:.0%} intervals: {shares}."

@@ -19,9 +19,9 @@ EPS = float(np.finfo(float).eps)
 # Shares of a converged fit may be outside their bounds by this much.
 SHARE_TOLERANCE = 1e-8
 # Scores whose root mean square difference is below this count as equal.
-SAME_SCORES = 1e-6
+SCORE_TOLERANCE = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
-SMALL_SHIFT = 1e-4
+MAX_EXPLAINED_SHIFT = 1e-4
 # What has the unit of a squared target.
 SQUARES = (
     *("labeled_loss", "supervised_loss", "objective", "supervised_objective", "gap"),
@@ -400,7 +400,7 @@ def _moved(
     # The gap is the uncertainty of a squared quantity; that of the scores is its square root.
     gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
     uncertain = 10 * gap**0.5
-    same = max(SAME_SCORES, 10 * summary.score_rounding, min(uncertain, SMALL_SHIFT))
+    same = max(SCORE_TOLERANCE, 10 * summary.score_rounding, min(uncertain, MAX_EXPLAINED_SHIFT))
     if summary.shift <= same:
         return False
     return True if summary.shift > uncertain else None

@@ -20,7 +20,7 @@ from sklearn.utils.extmath import row_norms
 from primum._typing import Floats
 from primum.equations import Design, Linear, by_row
 from primum.equations.coordinates import (
-    CORRECT_BELOW,
+    MIN_ACCURATE_RCOND,
     VALUE_ROUNDING,
     Coordinates,
     NormalEquations,
@@ -36,15 +36,15 @@ from primum.rows import LabeledRows, Rows
 
 # Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
 # faster than many over M. ...
-FORM_UP_TO, FORM_ROWS_UP_TO = 2**21, 2**14
+MAX_FORMED_NUMBERS, MAX_FORMED_ROWS = 2**21, 2**14
 # ... And up to this many times as many numbers if there are at most this many rows for each of the
 # r dimensions: many of them are then undecided, and solving for few rows at a time does not help.
-FORM_FEW_ROWS, FEW_ROWS = 16, 64
+FEW_ROWS_FACTOR, FEW_ROWS_PER_DIMENSION = 16, 64
 # Directions in which the labelled rows are shorter than this fraction of the longest change the
 # labelled loss by less than its rounding: they are not determined.
-DETERMINED = 1e-8
+DETERMINED_TOLERANCE = 1e-8
 # Block size of LAPACK's QR factorisation, which determines the size of its workspace.
-BLOCK = 32
+QR_BLOCK_SIZE = 32
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class LeastSquaresFamily:
         """
         design = self.unlabeled
         r, n = len(B), design.n_rows
-        few_rows = n <= FEW_ROWS * r and design.rows.in_memory
-        limit = FORM_UP_TO * (FORM_FEW_ROWS if few_rows else 1)
-        if r * n <= limit and (n <= FORM_ROWS_UP_TO or few_rows):
+        few_rows = n <= FEW_ROWS_PER_DIMENSION * r and design.rows.in_memory
+        limit = MAX_FORMED_NUMBERS * (FEW_ROWS_FACTOR if few_rows else 1)
+        if r * n <= limit and (n <= MAX_FORMED_ROWS or few_rows):
             # Rows of M' are read one at a time, so each is contiguous in memory.
             return FormedColumns(design.dot(B.T).T, design.rows.weight)
         return StreamedColumns(B, design, None if known is None else known())
@@ -97,7 +97,7 @@ class LeastSquaresFamily:
             return any_class(self.labeled.y)
         rows = self.unlabeled.rows
         # Where M is formed, the solvers need the set of every row.
-        few = rows.in_memory or rows.n_rows <= FORM_ROWS_UP_TO
+        few = rows.in_memory or rows.n_rows <= MAX_FORMED_ROWS
         return labels.take(np.arange(rows.n_rows)) if few else labels
 
     def scores(self, gamma: Floats) -> Floats:
@@ -170,7 +170,7 @@ class LabeledLoss:
             return cls(*_triangular(Z, y))
         ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
         loss = cls(*_triangular(*_with_ridge(Z, y, ridge)))
-        if loss.reciprocal_condition > CORRECT_BELOW**0.5:
+        if loss.reciprocal_condition > MIN_ACCURATE_RCOND**0.5:
             return loss
         rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
         W, goal, more = _triangular(*_with_ridge(rows, goal, ridge))
@@ -191,7 +191,7 @@ class LabeledLoss:
     @property
     def well_determined(self) -> bool:
         """Whether the condition shows, with a margin of a factor of 100, a unique minimum."""
-        return self.reciprocal_condition > 100 * DETERMINED
+        return self.reciprocal_condition > 100 * DETERMINED_TOLERANCE
 
     @cached_property
     def determined(self) -> bool:
@@ -202,7 +202,7 @@ class LabeledLoss:
         if rows < columns:
             return False
         singular = np.linalg.svd(self.W, compute_uv=False)
-        return bool(singular[-1] > DETERMINED * singular[0])
+        return bool(singular[-1] > DETERMINED_TOLERANCE * singular[0])
 
 
 def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
@@ -239,9 +239,9 @@ def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
         return Z[:0], y[:0], float(np.vdot(y, y))
     # A QR factorisation of the columns in reverse order is a QL factorisation. Q is not formed:
     # that would take as long again.
-    factor, tau, _, _ = lapack.dgeqrf(Z[:, ::-1], lwork=BLOCK * columns)
+    factor, tau, _, _ = lapack.dgeqrf(Z[:, ::-1], lwork=QR_BLOCK_SIZE * columns)
     of_y, rank = y.reshape(rows, -1), len(tau)
-    size = BLOCK * of_y.shape[1]
+    size = QR_BLOCK_SIZE * of_y.shape[1]
     turned = lapack.dormqr("L", "T", factor[:, :rank], tau, of_y, lwork=size)[0].reshape(y.shape)
     # This is R reversed in both directions. LAPACK needs it in Fortran order, and np.triu returns C
     # order, hence the transposes.

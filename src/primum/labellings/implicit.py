@@ -59,10 +59,10 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.equations import Linear, by_row
-from primum.equations.coordinates import CORRECT_BELOW, Coordinates, coordinates_of
+from primum.equations.coordinates import MIN_ACCURATE_RCOND, Coordinates, coordinates_of
 from primum.equations.design import View, product
-from primum.equations.normal import FORM_A_UP_TO, forms_normal_matrix
-from primum.labellings.family import DETERMINED, LabeledLoss, LeastSquaresFamily
+from primum.equations.normal import MAX_FORMED_COLUMNS, forms_normal_matrix
+from primum.labellings.family import DETERMINED_TOLERANCE, LabeledLoss, LeastSquaresFamily
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import ShareBounds
@@ -76,10 +76,10 @@ from primum.rows import ArrayRows, LabeledRows, to_numpy
 METRICS = ("auto", "labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
 # The weight s of all rows in the metrics that have one.
-SHARES = {"labeled": 0.0, "all": 1.0}
+METRIC_SHARES = {"labeled": 0.0, "all": 1.0}
 # Z_l'Z_l is subtracted from Z'Z, the identity, if its norm is at most this: no more than one bit
 # then cancels.
-LARGEST_LABELED_PART = 0.5
+MAX_LABELED_PART = 0.5
 # What "auto" is if the labelled rows do not determine the model. On average it gains with half as
 # many labels as features, where the labelled loss does most harm (``benchmarks/metric.py``).
 SHARE_IF_UNDETERMINED = 0.2
@@ -87,7 +87,7 @@ SHARE_IF_UNDETERMINED = 0.2
 
 def share_of_all(metric: str | float) -> float:
     """Return the weight s of all rows in a metric; NaN for one that has none."""
-    return SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
+    return METRIC_SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
 
 
 def chosen_metric(
@@ -227,7 +227,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
         """Return the sums over all rows less those over the labelled ones."""
         Z = coordinates.design(labeled.rows).dot(T)
         of_labeled = (labeled.root**2 * Z.T) @ Z
-        if np.linalg.norm(of_labeled) > LARGEST_LABELED_PART:
+        if np.linalg.norm(of_labeled) > MAX_LABELED_PART:
             return None
         ridge = coordinates.ridge * (T[first:].T @ T[first:])
         of_unlabeled = np.eye(len(ridge)) - ridge - of_labeled
@@ -280,7 +280,7 @@ def _tied_problem(
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
     U, S, Vt = np.linalg.svd(loss.W)
-    rank = int(np.count_nonzero(S / S[0] > DETERMINED))
+    rank = int(np.count_nonzero(S / S[0] > DETERMINED_TOLERANCE))
     S = S[:rank]
     known = Vt @ coordinates.solve(family.known)
     in_reach = U[:, :rank].T @ loss.goal
@@ -305,8 +305,8 @@ def _unfactorised_problem(
     labeled, equations = family.labeled, family.equations
     if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
         raise ValueError(
-            f"With {len(equations.center)} features, more than {FORM_A_UP_TO}, and so many rows, "
-            "this fit cannot be computed: reduce the number of features, for example with "
+            f"With {len(equations.center)} features, more than {MAX_FORMED_COLUMNS}, and so many "
+            "rows, this fit cannot be computed: reduce the number of features, for example with "
             "TruncatedSVD(200), and use a ridge."
         )
     X_t = equations.frame.expand(to_numpy(labeled.X)).T
@@ -398,7 +398,7 @@ class _DiagonalLoss:
         if alpha_labeled > 0:
             H += labeled.total * alpha_labeled * (T[first:].T @ T[first:])
         squares, V = np.linalg.eigh(H)
-        if len(squares) == 0 or squares[0] <= CORRECT_BELOW * squares[-1]:
+        if len(squares) == 0 or squares[0] <= MIN_ACCURATE_RCOND * squares[-1]:
             return cls._of_rows(labeled, coordinates, alpha_labeled)
         S, y = np.sqrt(squares), by_row(labeled.y, labeled.root)
         goal = by_row(V.T @ (Z.T @ y), 1.0 / S)

@@ -27,10 +27,10 @@ from primum.labellings.sets import sets_at
 from primum.rows import library_of, to_numpy
 
 # Sums over rows that differ by less than this fraction differ by rounding.
-SAME_SUMS = 1e-9
+ROW_SUM_TOLERANCE = 1e-9
 # Sums of rows in single precision differ by more. Models then count as equal if the root mean
 # square difference of their scores is at most this.
-SAME_SINGLE_SCORES = 5e-7
+SINGLE_TOLERANCE = 5e-7
 
 
 @dataclass(frozen=True)
@@ -272,12 +272,12 @@ class LastPass:
     def _gamma_of(self, last: _Read) -> Floats | None:
         """Return the coordinates of the model; None if what was read is of another one."""
         presumed, measured = last.moment, last.reading.moment
-        if np.linalg.norm(presumed - measured) <= SAME_SUMS * np.linalg.norm(measured):
+        if np.linalg.norm(presumed - measured) <= ROW_SUM_TOLERANCE * np.linalg.norm(measured):
             return last.gamma
         if not self.family.unlabeled.rows.single:
             return None
         gamma, equations = self.family.gamma_of(measured), self.family.equations
-        same = equations.length(gamma - last.gamma) <= SAME_SINGLE_SCORES * equations.weight**0.5
+        same = equations.length(gamma - last.gamma) <= SINGLE_TOLERANCE * equations.weight**0.5
         return gamma if same else None
 
 

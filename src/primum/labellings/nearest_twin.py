@@ -34,7 +34,7 @@ from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, c
 from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof.
-MULTIPLES = 10.0 ** np.arange(-2, 13)
+GRADIENT_MULTIPLES = 10.0 ** np.arange(-2, 13)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class NearestTwin:
         base[: self.rank] = pull
         multiples = np.zeros(1)
         if (size := float(np.linalg.norm(gradient))) > 0:
-            multiples = np.append(multiples, MULTIPLES * (np.linalg.norm(base) / size))
+            multiples = np.append(multiples, GRADIENT_MULTIPLES * (np.linalg.norm(base) / size))
         z = float(np.linalg.norm(self.multipliers(Mq, pull)))
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.fmin(z**2 / (2 * multiples), 2 * (2 * labeled_gap) ** 0.5 * z)

@@ -38,16 +38,16 @@ from primum._words import listed
 
 # A bound gives way by this fraction of what M Q would have to move along u to meet it. This keeps
 # the Hessian regular where no label can move, and is far below the accuracy of the shares.
-SOFT = 1e-12
+BOUND_SOFTNESS = 1e-12
 # Newton's method adds this fraction of the curvature of one row whose label can move to directions
 # that the bounds hold, and less where that shortens its steps: without it, steps would be far too
 # long where few labels can move.
-DAMPING = 1e-2
+CURVATURE_DAMPING = 1e-2
 # Shares this close to a bound are at the bound.
-AT_BOUND = 1e-9
+BOUND_TOLERANCE = 1e-9
 # Newton's method ends with shares that are met up to this. Early on the path, this fraction of the
 # smallest share is enough, as long as no class loses all labels that can move.
-MET_SHARES, MET_EARLY = 1e-10, 0.1
+MET_TOLERANCE, EARLY_SHARE = 1e-10, 0.1
 # Rounding of shares, in units of |u| |M Q|.
 SHARE_EPS = 16 * float(np.finfo(float).eps)
 
@@ -114,7 +114,7 @@ class ShareBounds:
         The multipliers of shares between their bounds are 0. If there are none, any constant
         between the multipliers of lower and of upper bounds would do.
         """
-        at_low, at_high = s <= self.low + AT_BOUND, s >= self.high - AT_BOUND
+        at_low, at_high = s <= self.low + BOUND_TOLERANCE, s >= self.high - BOUND_TOLERANCE
         if self.low.ndim == 0:
             return np.where(at_low | at_high, nu, 0.0)
         between = ~(at_low | at_high)
@@ -176,7 +176,7 @@ class Prior:
         return self._multipliers(self.of(z))
 
     def _multipliers(self, s: Floats) -> Floats:
-        return np.asarray((1.0 - SOFT) / self.length**2 * (s - self.shares.project(s)))
+        return np.asarray((1.0 - BOUND_SOFTNESS) / self.length**2 * (s - self.shares.project(s)))
 
     def pull(self, nu: Floats) -> Floats:
         """Return ``u nu'``."""
@@ -185,7 +185,7 @@ class Prior:
     def reduction(self, z: Floats) -> float:
         """Return by how much the prior lowers the conjugate at ``z = Xi + T``."""
         nu = self.multipliers(z)
-        return 0.5 * self.length**2 * float(np.vdot(nu, nu)) / (1.0 - SOFT)
+        return 0.5 * self.length**2 * float(np.vdot(nu, nu)) / (1.0 - BOUND_SOFTNESS)
 
     def reduction_along(self, z: Floats, direction: Floats, s: float) -> float:
         """Return the derivative of the reduction along a direction, after a step s."""
@@ -205,7 +205,7 @@ class Prior:
             return None
         # Along u, a row has the curvature sigma w_i / (w |u|)^2.
         of_row = sigma / (n_rows * self.total * self.length**2)
-        curvature = min(max(DAMPING * of_row, SOFT), 1.0)
+        curvature = min(max(CURVATURE_DAMPING * of_row, BOUND_SOFTNESS), 1.0)
         return HeldDirections(np.kron(vectors, self.direction[:, None] / self.length), curvature)
 
     def along_one(self, g: Floats, curvature: float, turn: int) -> Floats:
@@ -234,7 +234,7 @@ class Prior:
         slack = float(np.vdot(nu, self.shares.farthest(nu) - s))
         return max(slack, 0.0) + outside * (size + 0.5 * outside)
 
-    def meets(self, z: Floats, within: float = AT_BOUND) -> bool:
+    def meets(self, z: Floats, within: float = BOUND_TOLERANCE) -> bool:
         """Return whether the shares at ``M Q = z`` are within their bounds."""
         rounding = SHARE_EPS * self.length * float(np.linalg.norm(z))
         return self.shares.violation(self.of(z)) <= within + rounding
@@ -244,8 +244,8 @@ class Prior:
 
         Where the gradient along u is 0, a step would not bring them closer.
         """
-        within = max(MET_SHARES, MET_EARLY * self.shares.smallest) if early else MET_SHARES
-        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET_SHARES
+        within = max(MET_TOLERANCE, EARLY_SHARE * self.shares.smallest) if early else MET_TOLERANCE
+        return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET_TOLERANCE
 
     def without(self, fixed: Floats) -> "Prior":
         """Return the same for a part of M Q, if another part of it is fixed."""

@@ -17,7 +17,7 @@ from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, c
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
 # needed, and the worse conditioned is the problem.
-SIZE_OF_ONES = 1e-2
+ONES_ROW_SIZE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def prior_problem(
     direction = columns.ones() if ones is None else ones
     if direction is None:
         # Where all rows are 0, so is M, and the entry can have any size.
-        entry = SIZE_OF_ONES * float(np.sqrt(np.trace(columns.gram()) / total)) or 1.0
+        entry = ONES_ROW_SIZE * float(np.sqrt(np.trace(columns.gram()) / total)) or 1.0
         columns = columns.with_ones(entry)
         direction = np.zeros(columns.shape[0])
         direction[-1] = 1.0 / entry

@@ -47,9 +47,9 @@ LOSS_ROUNDING = 1e-12
 # Products of at most this many rows are remembered (8 MB), or of as many as fit into twice the
 # memory of M: all rows, if there are at most two for each equation. Fewer multiplications than the
 # second number take less time than looking them up.
-REMEMBER_UP_TO, WORTH_REMEMBERING = 2**10, 2**18
+MIN_REMEMBERED_ROWS, MIN_REMEMBERED_PRODUCTS = 2**10, 2**18
 # A vector u solves ``M'u = 1`` if it leaves no more than this.
-EXACT = 1e-9
+ONES_TOLERANCE = 1e-9
 
 
 class Columns(ABC):
@@ -204,12 +204,12 @@ class RowProducts:
         self._place = np.zeros(0, dtype=np.intp)  # of every row among those that are remembered
         self._rows = np.empty(0, dtype=np.intp)
         self._products = np.empty((0, 0))
-        self._most_rows = max(REMEMBER_UP_TO, math.isqrt(2 * matrix.size))
+        self._most_rows = max(MIN_REMEMBERED_ROWS, math.isqrt(2 * matrix.size))
 
     def of(self, index: Index) -> Floats:
         """Return the inner products of some columns."""
         size = len(index)
-        if size > self._most_rows or size**2 * len(self.matrix) < WORTH_REMEMBERING:
+        if size > self._most_rows or size**2 * len(self.matrix) < MIN_REMEMBERED_PRODUCTS:
             M = self.matrix[:, index]
             return M.T @ M
         if not len(self._place):
@@ -248,7 +248,7 @@ def solved(A: Floats, b: Floats) -> Floats | None:
     sizes[sizes == 0] = 1.0
     A, b = A / sizes[:, None], b / sizes
     u = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
-    return u if np.abs(A @ u - b).max(initial=0.0) <= EXACT else None
+    return u if np.abs(A @ u - b).max(initial=0.0) <= ONES_TOLERANCE else None
 
 
 def weighted(values: Floats, weight: Floats | None) -> Floats:

@@ -38,13 +38,13 @@ from primum.equations import View
 from primum.rows import library_of, to_numpy
 
 # Entries of classes that a row cannot have: below anything that the projection would keep.
-IMPOSSIBLE = 1e300
+IMPOSSIBLE_ENTRY = 1e300
 # A share below this is rounding of a projection to 0.
-NO_SHARE = 1e-14
+PROJECTION_ROUNDING = 1e-14
 # Intervals shorter than this are points.
-NO_RANGE = 1e-150
+MIN_INTERVAL_LENGTH = 1e-150
 # Faces are encoded as integers, one bit per class.
-MOST_CLASSES = 62
+MAX_CLASSES = 62
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
@@ -219,9 +219,9 @@ class Simplex(LabelSet):
     reach = 1.0
 
     def __post_init__(self) -> None:
-        if self.n_classes > MOST_CLASSES:
+        if self.n_classes > MAX_CLASSES:
             raise ValueError(
-                f"There are {self.n_classes} classes, but at most {MOST_CLASSES} can be fitted "
+                f"There are {self.n_classes} classes, but at most {MAX_CLASSES} can be fitted "
                 "jointly: merge rare classes."
             )
 
@@ -249,7 +249,7 @@ class Simplex(LabelSet):
     def _with_minima(self, p: Any) -> tuple[Any, Any]:
         """Return p, with huge entries for impossible classes, and its minima as a column."""
         xp = library_of(p)
-        p = p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE)
+        p = p if self.possible is None else xp.where(self.possible, p, IMPOSSIBLE_ENTRY)
         return p, xp.min(p, axis=1, keepdims=True)
 
     def best(self, p: Any) -> Any:  # noqa: D102
@@ -270,7 +270,7 @@ class Simplex(LabelSet):
         return p - minima
 
     def open(self, q: Any) -> Any:  # noqa: D102
-        return q > NO_SHARE
+        return q > PROJECTION_ROUNDING
 
     def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
         return self if self.masks is None else self.of_rows(like(self.masks.take(index)))
@@ -325,7 +325,7 @@ def margins_of(labels: LabelSet, p: Floats) -> Floats:
     """Return the largest ``1 / sigma`` at which a row is decided, of each row."""
     costs = labels.costs(p)
     if costs.ndim == 1:
-        return np.asarray(costs / np.maximum(labels.reach, NO_RANGE))
+        return np.asarray(costs / np.maximum(labels.reach, MIN_INTERVAL_LENGTH))
     return np.asarray(np.partition(costs, 1, axis=1)[:, 1])
 
 
@@ -350,7 +350,7 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
     xp = library_of(v)
     columns = v.T if xp is not np else np.ascontiguousarray(v.T)
     if possible is not None:
-        columns = xp.where(possible.T, columns, -IMPOSSIBLE)
+        columns = xp.where(possible.T, columns, -IMPOSSIBLE_ENTRY)
     if columns.shape[0] == 2:
         shares = columns - xp.flip(columns, axis=0)
         shares *= 0.5

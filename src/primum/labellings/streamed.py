@@ -36,7 +36,7 @@ from primum.labellings.sets import (
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, library_of, stack, to_numpy
 
 # Values of p that differ by less than this fraction of the largest are equal.
-SAME_P = 1e-11
+EQUAL_P = 1e-11
 # Positions, rows, frame and centre of the pieces of a band, as they are sent.
 Packed = tuple[Index, Block, Frame, Floats | None]
 
@@ -235,7 +235,7 @@ class RowSelection:
             return chosen
         first = to_numpy(xp.take(p if p.ndim == 1 else p[:, 0], chosen, axis=0))
         off = np.abs(self.apart[nearest(self.apart, first)] - first)
-        kept = np.flatnonzero(off > SAME_P * max(float(np.abs(first).max(initial=0.0)), 1e-300))
+        kept = np.flatnonzero(off > EQUAL_P * max(float(np.abs(first).max(initial=0.0)), 1e-300))
         return xp.take(chosen, xp.asarray(kept, device=getattr(p, "device", None)), axis=0)
 
 

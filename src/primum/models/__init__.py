@@ -20,7 +20,7 @@ __all__ = ["load", "save"]
 
 # Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
 # never released, name modules that are gone.
-FORMAT = 4
+MODEL_FORMAT = 4
 # The modules that classes are in now, by their names in files that were written before they moved.
 PRESENT_MODULES = {
     ("primum.judging.decisions", "Calibration"): "primum.judging.objectives",
@@ -108,7 +108,7 @@ def save(
     if (fault := fault_of(model)) is not None:
         raise ValueError(f"The model is not stored, because {fault}: fit it again.")
     stored = StoredModel(model, id, target, columns_of(model))
-    content = dumps({"format": FORMAT, **vars(stored)})
+    content = dumps({"format": MODEL_FORMAT, **vars(stored)})
     if strange := _untrusted(content):
         raise ValueError(
             f"The model is not stored, because it contains {', '.join(strange[:3])}, which "
@@ -166,7 +166,7 @@ def save_model(stored: StoredModel, path: Path) -> None:
     """Write a model without checking it; the file appears only once it is complete."""
     dump = _skops().dump
     with replacing(path) as file:
-        dump({"format": FORMAT, **vars(stored)}, file)
+        dump({"format": MODEL_FORMAT, **vars(stored)}, file)
 
 
 def load_model(path: Path) -> StoredModel:
@@ -177,10 +177,10 @@ def load_model(path: Path) -> StoredModel:
     from primum.models.trusted import fault_of, is_fitted_model
 
     content = _load(path)
-    if isinstance(content, dict) and content.get("format") != FORMAT:
+    if isinstance(content, dict) and content.get("format") != MODEL_FORMAT:
         raise ValueError(
             f"{path} was written by another version of primum (format {content.get('format')!r}, "
-            f"not {FORMAT}): fit the model again."
+            f"not {MODEL_FORMAT}): fit the model again."
         )
     stored = _as_stored(content)
     if not is_fitted_model(stored.estimator):

@@ -23,7 +23,7 @@ from typing import Any, Protocol, Self
 # A dense figure has a smaller file as pixels.
 MAX_SVG_BYTES = 300_000
 # Wider figures (inches) scroll on a phone instead of shrinking.
-WIDE = 7.0
+MAX_FIGURE_INCHES = 7.0
 # With fewer sections a table of contents is of no use.
 MIN_SECTIONS_FOR_CONTENTS = 4
 
@@ -117,7 +117,7 @@ def picture(figure: Any, caption: str, numbers: str = "") -> str:
     if numbers:
         alternative += " The numbers follow as a table."
     image = f"<img alt='{escape(alternative)}' src='{_data_uri(figure)}'>"
-    if figure.get_figwidth() > WIDE:
+    if figure.get_figwidth() > MAX_FIGURE_INCHES:
         wide = image.replace("<img", "<img class='wide'")
         image = scrolling(wide, f"Figure: {first_sentence(caption)}")
     return captioned(image, caption, numbers)
@@ -143,7 +143,7 @@ def _data_uri(figure: Any) -> str:
 
 
 # Cells with longer text are broken into lines.
-LONG = 40
+MAX_CELL_LINE = 40
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ def _html_row(row: Sequence[Cell], texts: Sequence[bool]) -> str:
     """Return a row whose first cell is its heading."""
     first, *others = row
     cells = (
-        f"<td{_class(text, len(cell.text) > LONG)}{_sorted_by(cell)}>{_html(cell)}</td>"
+        f"<td{_class(text, len(cell.text) > MAX_CELL_LINE)}{_sorted_by(cell)}>{_html(cell)}</td>"
         for cell, text in zip(others, texts[1:], strict=True)
     )
     heading = f"<th scope='row'{_sorted_by(first)}>{_html(first)}</th>"

@@ -21,7 +21,7 @@ from primum._typing import AnyArray, Floats, Mask
 from primum.reading.labels import read_labels
 
 # By how much probabilities in single precision may miss 0 or 1.
-LARGEST_ROUNDING = 1e-4
+MAX_PROBABILITY_ROUNDING = 1e-4
 
 
 def last_step(estimator: Any) -> Any:
@@ -246,7 +246,7 @@ def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
     if bad := np.count_nonzero(~np.isfinite(scores).all(axis=1)):
         raise ValueError(f"{name} returned scores that are not finite for {bad} rows")
     off = max(-scores.min(initial=0.0), np.abs(scores.sum(axis=1) - 1).max(initial=0.0))
-    if off > LARGEST_ROUNDING:
+    if off > MAX_PROBABILITY_ROUNDING:
         raise ValueError(
             f"{name} returned scores that are not probabilities: some are below 0, or those of a "
             f"row do not add up to 1 (by {off:.2g})"

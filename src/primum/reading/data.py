@@ -243,7 +243,7 @@ def given_rows(X_unlabeled: Any) -> Any:
 
 DTYPES = (np.float64, np.float32)
 # Within this and its reciprocal, the product of two weights neither underflows nor overflows.
-LEAST_WEIGHT = 1e-150
+MIN_WEIGHT = 1e-150
 
 # What y contains: classes, or numbers.
 Known = TypeVar("Known", KnownLabels, KnownTargets)
@@ -554,12 +554,12 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
     weight = np.asarray(
         check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     )
-    extreme = np.flatnonzero((weight > 0) & ((weight < LEAST_WEIGHT) | (weight > 1 / LEAST_WEIGHT)))
+    extreme = np.flatnonzero((weight > 0) & ((weight < MIN_WEIGHT) | (weight > 1 / MIN_WEIGHT)))
     if len(extreme):
         raise ValueError(
             f"sample_weight has the value {weight[extreme[0]]:.1e} in row {extreme[0]}, whose "
             "square underflows or overflows: multiply all weights by a constant, so that those "
-            f"above 0 are between {LEAST_WEIGHT:.0e} and {1 / LEAST_WEIGHT:.0e}."
+            f"above 0 are between {MIN_WEIGHT:.0e} and {1 / MIN_WEIGHT:.0e}."
         )
     return weight
 

@@ -211,7 +211,7 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
 
 
 # How often groups are distributed anew until every training set has every class.
-GROUP_ATTEMPTS = 20
+MAX_GROUP_ATTEMPTS = 20
 NEED_GROUPS = (
     GroupKFold,
     GroupShuffleSplit,
@@ -366,7 +366,7 @@ def _group_folds(cv: Integral | None, labels: Known, groups: Any, seed: int) -> 
     of_row = np.unique(known_groups(labels, groups), return_inverse=True)[1]
     n_folds, strata = _number_of_group_folds(cv, labels, of_row), labels.strata
     n_strata = len(np.unique(strata))
-    for attempt in range(GROUP_ATTEMPTS):
+    for attempt in range(MAX_GROUP_ATTEMPTS):
         folds = _split(n_folds, strata, of_row, seed + attempt)
         if all(len(np.unique(strata[fold.train])) == n_strata for fold in folds):
             return folds
@@ -397,7 +397,7 @@ def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
     n_groups = _groups_of_classes(codes, of_row)
     n_classes = np.count_nonzero(n_groups)
     for n_folds in range(min(most, n_groups[n_groups > 0].min()), 1, -1):
-        for seed in range(GROUP_ATTEMPTS):
+        for seed in range(MAX_GROUP_ATTEMPTS):
             folds = _split(n_folds, codes, of_row, seed)
             parts = [part for fold in folds for part in (fold.train, fold.test)]
             if all(len(np.unique(codes[part])) == n_classes for part in parts):

@@ -51,7 +51,7 @@ SomeKnown = TypeVar("SomeKnown", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
 # With as many labels for each different number on average, a few numbers may be classes.
-LABELS_PER_NUMBER = 2
+MIN_LABELS_PER_NUMBER = 2
 SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}"
 
 
@@ -119,7 +119,7 @@ them as classes."
         many = values.dtype.kind in "iuf" and len(values) > MAX_CODES
         how = f"{counted}, which are predicted as classes; {SAY_NUMBERS} predicts numbers."
         return TargetKind(CLASSES, how if many else "")
-    if len(values) <= MAX_CODES and counts.sum() >= LABELS_PER_NUMBER * len(values):
+    if len(values) <= MAX_CODES and counts.sum() >= MIN_LABELS_PER_NUMBER * len(values):
         raise ValueError(
             f"{counted}, which may be classes or numbers to predict: pass {SAY_CLASSES} or "
             f"{SAY_NUMBERS}."

@@ -27,7 +27,7 @@ from primum.rows import LabeledRows, Rows
 # Shares, which people round, may miss a sum of 1 or a bound by this much.
 SHARE_ROUNDING = 1e-6
 # Beyond this many rows the distribution of a share is approximated.
-EXACT_UP_TO = 2**17
+MAX_EXACT_SHARE_ROWS = 2**17
 
 
 def shares_of(
@@ -176,7 +176,7 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
     """Return the largest share that a beta-binomial count is below with at most this error."""
     if a <= 0:
         return 0.0
-    if rows > EXACT_UP_TO:
+    if rows > MAX_EXACT_SHARE_ROWS:
         # A beta distribution with the mean and the variance of the share.
         size = (a + b + 1) * rows / (a + b + rows) - 1
         share = float(betaincinv(size * a / (a + b), size * b / (a + b), error))

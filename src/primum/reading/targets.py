@@ -21,9 +21,9 @@ from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
 # Bounds count in the range of the targets within this many times the range of the known ones.
-FAR = 10.0
+MAX_BOUND_DISTANCE = 10.0
 # Losses are squares, and those of larger numbers overflow.
-LARGEST_TARGET = 1e150
+MAX_SQUARABLE = 1e150
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class KnownTargets(LabelIndices):
         size = highest - lowest or np.abs(highest)
         if size > 0:
             # At least one end of every interval counts: the one nearest to the known targets.
-            near = np.nanmin(np.append(upper, (lowest + highest - FAR * size) / 2))
+            near = np.nanmin(np.append(upper, (lowest + highest - MAX_BOUND_DISTANCE * size) / 2))
             low = max(low, near)
-            near = np.nanmax(np.append(lower, (lowest + highest + FAR * size) / 2))
+            near = np.nanmax(np.append(lower, (lowest + highest + MAX_BOUND_DISTANCE * size) / 2))
             high = min(high, near)
         return TargetScale(float(low) if shifted else 0.0, float(high - low) or 1.0)
 
@@ -207,7 +207,7 @@ def _refuse_other_than_numbers(y: AnyArray) -> None:
 
 
 def _check_size(values: Floats, name: str) -> None:
-    large = np.abs(values) > LARGEST_TARGET
+    large = np.abs(values) > MAX_SQUARABLE
     if large.any():
         raise ValueError(
             f"{name} contains {values[large][0]:.1e}, whose square overflows: use other units."

@@ -18,14 +18,14 @@ T = TypeVar("T")
 BLOCK_NUMBERS = 2**19
 # An accelerator needs few and large blocks: this many, unless they would be smaller than 1 GB in
 # float64. A device that stores the rows has room for a few arrays of this size.
-DEVICE_BLOCKS, DEVICE_BLOCK_NUMBERS = 16, 2**27
+DEVICE_BLOCKS, MIN_DEVICE_BLOCK_NUMBERS = 16, 2**27
 # Passes in single precision on a device are fast compared with main memory.
-DEVICE_COLLECTABLE = 2**19
+DEVICE_COLLECTABLE_NUMBERS = 2**19
 # A sparse block has at least this many stored values per column: a sum over its rows has as many
 # numbers as there are columns, however few values it has.
-VALUES_PER_COLUMN = 8
+MIN_VALUES_PER_COLUMN = 8
 # With fewer blocks per thread than this, another thread does not pay off.
-BLOCKS_PER_THREAD = 4
+MIN_BLOCKS_PER_THREAD = 4
 
 
 class ArrayRows(Rows):
@@ -57,13 +57,13 @@ class ArrayRows(Rows):
         self._reader = _reader_of(array)
         self.single, self.dense = self._reader.single, not sparse.issparse(array)
         if self.single:
-            self.collectable = DEVICE_COLLECTABLE
+            self.collectable = DEVICE_COLLECTABLE_NUMBERS
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         self.passes += 1
         size = self._reader.rows_per_block
         starts = range(0, self.n_rows, size)
-        enough = len(starts) // BLOCKS_PER_THREAD
+        enough = len(starts) // MIN_BLOCKS_PER_THREAD
         threads = min(block_threads(), enough) if self._reader.threads and enough > 1 else 1
 
         def work(start: int) -> T:
@@ -142,7 +142,7 @@ class _SparseReader(_DenseReader):
 
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
-        numbers = max(BLOCK_NUMBERS, VALUES_PER_COLUMN * array.shape[1])
+        numbers = max(BLOCK_NUMBERS, MIN_VALUES_PER_COLUMN * array.shape[1])
         # The results computed from a row often have more numbers than the row.
         self.rows_per_block = max(1, int(numbers / (stored + 32.0)))
 
@@ -168,7 +168,7 @@ class _DeviceReader(_DenseReader):
             )
         self.single = array.dtype == self.xp.float32
         on_cpu = "cpu" in str(self.device).lower()
-        large = max(DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
+        large = max(MIN_DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
         self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:

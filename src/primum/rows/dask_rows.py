@@ -37,16 +37,16 @@ T = TypeVar("T")
 FAN_IN = 16
 # Maximum number of rows in a block. Allocators of Dask's workers return arrays of 128 KB or more to
 # the system whenever they are freed; arrays with one number per row are smaller than that.
-MOST_ROWS = 15_000
+MAX_ROWS_PER_BLOCK = 15_000
 # How often a running pass checks the cluster, in seconds.
-LOOK_EVERY = 2.0
+SECONDS_BETWEEN_CHECKS = 2.0
 # How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
-PATIENCE = 60.0
+MAX_IDLE_SECONDS = 60.0
 # ... and how long all workers may be paused, because they are short of memory, or the scheduler
 # may not respond, because it is busy with many tasks.
-LONG_PATIENCE = 600.0
+MAX_BUSY_SECONDS = 600.0
 # An answer of the scheduler is waited for in turns of this length, in seconds.
-ANSWER_WITHIN = 10.0
+MAX_ANSWER_SECONDS = 10.0
 
 
 class DaskRows(Rows):
@@ -278,7 +278,7 @@ def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     part = _checked(part, number, n_rows)
     reader, source, names = _reader(part), f"partition {number}", _names(part)
-    size = min(reader.rows_per_block, MOST_ROWS)
+    size = min(reader.rows_per_block, MAX_ROWS_PER_BLOCK)
     for first in range(0, n_rows, size):
         chosen = slice(first, min(first + size, n_rows))
         yield Block(start + first, reader.read(part, chosen), source=source, names=names)
@@ -361,10 +361,10 @@ def _result(client: Any, future: Any) -> Any:
     """Wait for a result, and check the cluster meanwhile."""
     from distributed import TimeoutError, wait
 
-    watch, time_to_fetch = _Watch(client), LOOK_EVERY
+    watch, time_to_fetch = _Watch(client), SECONDS_BETWEEN_CHECKS
     while True:
         try:
-            wait(future, timeout=LOOK_EVERY)
+            wait(future, timeout=SECONDS_BETWEEN_CHECKS)
             return future.result(timeout=time_to_fetch)
         except TimeoutError:
             if future.status == "error":  # the task itself raised the error
@@ -424,7 +424,7 @@ class _Watch:
         now = time.monotonic()
         self.idle_since = now if self.idle_since is None else self.idle_since
         paused = bool(self._ask("ncores"))
-        if now - self.idle_since > (LONG_PATIENCE if paused else PATIENCE):
+        if now - self.idle_since > (MAX_BUSY_SECONDS if paused else MAX_IDLE_SECONDS):
             state = "all workers paused for lack of memory" if paused else "no worker"
             raise _stuck(f"has had {state} for {now - self.idle_since:.0f} s")
 
@@ -436,15 +436,15 @@ class _Watch:
         from distributed import TimeoutError
 
         asked = time.monotonic()
-        wait = min(ANSWER_WITHIN, LONG_PATIENCE)
+        wait = min(MAX_ANSWER_SECONDS, MAX_BUSY_SECONDS)
         try:
             answer = self.client.sync(
                 getattr(self.client.scheduler, question), callback_timeout=wait
             )
         except TimeoutError as error:
             self.silent_since = asked if self.silent_since is None else self.silent_since
-            if time.monotonic() - self.silent_since >= LONG_PATIENCE:
-                raise _stuck(f"has not responded for {LONG_PATIENCE:.0f} s") from error
+            if time.monotonic() - self.silent_since >= MAX_BUSY_SECONDS:
+                raise _stuck(f"has not responded for {MAX_BUSY_SECONDS:.0f} s") from error
             return None
         except OSError:  # the client notices the lost connection and cancels the pass
             answer = {}

@@ -24,7 +24,7 @@ from primum._lazy import needed
 from primum._progress import told
 from primum._threads import block_threads, in_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.rows.array import BLOCK_NUMBERS, BLOCKS_PER_THREAD
+from primum.rows.array import BLOCK_NUMBERS, MIN_BLOCKS_PER_THREAD
 from primum.rows.base import (
     Block,
     BlockMemory,
@@ -45,8 +45,8 @@ READ_AHEAD = 2**13
 # With at most this many threads, one thread decodes all columns: this takes about as long as
 # processing them. The threads of pyarrow, which may be more than were asked for, need up to a fifth
 # more processor time (two cores; a tenth in most runs).
-READ_BY_ONE = 2
-SHOWN = 8
+MAX_THREADS_READ_BY_ONE = 2
+MAX_NAMES_LISTED = 8
 
 
 class ParquetRows(Rows):
@@ -102,7 +102,7 @@ class ParquetRows(Rows):
         """Yield ``work(piece)`` for all pieces of some row groups, in order."""
         for file in self.files:
             file.check_unchanged()
-        enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * BLOCKS_PER_THREAD)
+        enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * MIN_BLOCKS_PER_THREAD)
         threads = max(1, min(block_threads(), enough))
         memory = BlockMemory()
         runs = _runs_of(groups, self._rows_per_block)
@@ -130,7 +130,7 @@ class ParquetRows(Rows):
                 threads * size,
                 row_groups=list(group.positions),
                 columns=list(self.names),
-                use_threads=threads > READ_BY_ONE,
+                use_threads=threads > MAX_THREADS_READ_BY_ONE,
             ):
                 for low in range(0, batch.num_rows, size):
                     yield _Piece(group, done + low, batch.slice(low, size), self.names, memory)
@@ -370,7 +370,8 @@ def _missing_columns(file: _File, missing: Sequence[str]) -> str:
 
 def _listed(items: Iterable[str]) -> str:
     items = list(items)
-    return ", ".join(items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")
+    more = f", ... ({len(items)})" if len(items) > MAX_NAMES_LISTED else ""
+    return ", ".join(items[:MAX_NAMES_LISTED]) + more
 
 
 def _is_number(kind: Any) -> bool:

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings.prior import SOFT, HeldDirections
+from primum.labellings.prior import BOUND_SOFTNESS, HeldDirections
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import (
@@ -177,7 +177,7 @@ def moved_target(
         return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
     V, labels, prior, nu = held.directions, problem.labels, problem.prior, problem.multipliers(xi)
     # From M Q to where it would be with all active shares at their bounds.
-    wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - SOFT))) + missing)
+    wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - BOUND_SOFTNESS))) + missing)
     moved = missing - flat(labels, prior.pull(nu))
     step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
     change = V @ step

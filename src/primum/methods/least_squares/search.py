@@ -25,7 +25,7 @@ from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
-from primum.equations.normal import FACTORISE_ROWS_UP_TO
+from primum.equations.normal import MAX_FACTORISED_NUMBERS
 from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, ShareBounds
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
@@ -349,7 +349,7 @@ def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[An
     labels, n_columns = given.labels, given.X.shape[1]
     n_labeled, n_inside = len(labels.labeled), labels.n_rows
     n_rows = n_inside + given.more.n_rows
-    few = WIDE < n_columns > n_rows and n_rows**2 <= FACTORISE_ROWS_UP_TO
+    few = WIDE < n_columns > n_rows and n_rows**2 <= MAX_FACTORISED_NUMBERS
     ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
     # "auto" depends on the number of columns.
     shared = grid.metrics and given.more.in_memory and "auto" not in grid.metrics
