@@ -451,11 +451,7 @@ def read_plan(
     """
     target = empty.table.target
     ruled = isinstance(scoring, Objective) and scoring.has_rule
-    parts = given_or_default(
-        *(baseline, "baseline"),
-        target.default_baselines,
-        target.on_request,
-    )
+    parts = given_or_default(*(baseline, "baseline"), target.default_baselines, target.on_request)
     baselines = read_entries(parts, "baseline", uses_unlabeled=False)
     rivals = given_or_default(
         *(methods, "methods"),

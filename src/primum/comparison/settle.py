@@ -510,10 +510,7 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         chosen |= table.chosen
     labeled = np.flatnonzero(codes != SAME)
     labels = replace(
-        table.labels,
-        labeled=labeled,
-        unlabeled=np.flatnonzero(codes == SAME),
-        codes=codes[labeled],
+        table.labels, labeled=labeled, unlabeled=np.flatnonzero(codes == SAME), codes=codes[labeled]
     )
     rows = replace(table, target=table.target.with_known(labels), chosen=chosen)
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)

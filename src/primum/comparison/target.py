@@ -45,12 +45,7 @@ from primum.judging.losses import (
 )
 from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
 from primum.judging.words import Alert, OwnVerdict
-from primum.methods import (
-    ICLSClassifierCV,
-    ICLSRegressorCV,
-    SelfLearningClassifier,
-    TSVMClassifier,
-)
+from primum.methods import ICLSClassifierCV, ICLSRegressorCV, SelfLearningClassifier, TSVMClassifier
 from primum.pages.page import Cell, PageTable
 from primum.reading.classifiers import Entry, NamedClassifier, class_scores, last_step
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels

@@ -60,11 +60,7 @@ def conjugate_gradients(
 
 
 def _descend(
-    apply: Callable[[Floats], Floats],
-    R: Floats,
-    diagonal: Floats | None,
-    goal: Floats,
-    most: int,
+    apply: Callable[[Floats], Floats], R: Floats, diagonal: Floats | None, goal: Floats, most: int
 ) -> tuple[Floats, int]:
     """Return (solution of ``A X = R``, steps), once the updated residual is small."""
     X, R = np.zeros_like(R), R.copy()

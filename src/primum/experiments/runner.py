@@ -367,10 +367,7 @@ def beside(methods: Sequence[Method], requested: Sequence[Method]) -> list[Metho
 
 
 def run_with_further(
-    experiment: Experiment,
-    further: Sequence[Method],
-    folder: str | Path,
-    **options: Any,
+    experiment: Experiment, further: Sequence[Method], folder: str | Path, **options: Any
 ) -> pd.DataFrame:
     """Run an experiment, then further methods on the same splits, and return all rows.
 

@@ -162,12 +162,7 @@ def find_disagreements(
 
 
 def list_disagreements(
-    codes: Index,
-    X: Any,
-    pairs: Sequence[tuple[int, int]],
-    *,
-    seed: int,
-    most: int = MOST_LISTED,
+    codes: Index, X: Any, pairs: Sequence[tuple[int, int]], *, seed: int, most: int = MOST_LISTED
 ) -> Disagreements:
     """Return the same as ``find_disagreements`` from known predictions.
 

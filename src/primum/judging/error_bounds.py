@@ -216,11 +216,7 @@ class Forecast:
 
 
 def shared_level(
-    level: float,
-    n_rows: int,
-    n_different: Sequence[int],
-    *,
-    margin: float = PRACTICAL_EQUIVALENCE,
+    level: float, n_rows: int, n_different: Sequence[int], *, margin: float = PRACTICAL_EQUIVALENCE
 ) -> list[float]:
     """Return an alpha for each of several pairs of models, so that all bounds hold together.
 

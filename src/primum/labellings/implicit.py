@@ -91,10 +91,7 @@ def share_of_all(metric: str | float) -> float:
 
 
 def chosen_metric(
-    metric: str | float,
-    family: LeastSquaresFamily,
-    alpha_labeled: float,
-    loss: LabeledLoss | None,
+    metric: str | float, family: LeastSquaresFamily, alpha_labeled: float, loss: LabeledLoss | None
 ) -> str | float:
     """Return the metric of a linear fit; ``loss`` is its labelled loss, if that is factorised."""
     if metric != "auto":

@@ -120,10 +120,7 @@ def kernel_problem(
 
 
 def _metric(
-    metric: str | float,
-    labeled: LabeledRows,
-    coordinates: KernelCoordinates,
-    alpha_labeled: float,
+    metric: str | float, labeled: LabeledRows, coordinates: KernelCoordinates, alpha_labeled: float
 ) -> StackedMetric:
     """Return W of a metric, see the top of this file."""
     n_coordinates, total = len(coordinates.roots), labeled.total

@@ -106,11 +106,7 @@ class NearestTwin:
         return np.asarray((missing.T / self.strength).T)
 
     def judge(
-        self,
-        q: Floats | Labelling,
-        pull: Floats,
-        labeled_gap: float,
-        moment: Floats | None = None,
+        self, q: Floats | Labelling, pull: Floats, labeled_gap: float, moment: Floats | None = None
     ) -> ProvenGap:
         """Return the squared distance to the twin, and a bound on its decrease at this loss.
 

@@ -17,12 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._lazy import needed
 from primum._typing import Floats, Mask
-from primum.methods import (
-    ICLSClassifier,
-    ICLSClassifierCV,
-    ICLSRegressorCV,
-    LeastSquaresClassifier,
-)
+from primum.methods import ICLSClassifier, ICLSClassifierCV, ICLSRegressorCV, LeastSquaresClassifier
 from primum.methods.icls.constraint_set import constraint_set
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.least_squares.tuning import Tuned

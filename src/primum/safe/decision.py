@@ -230,12 +230,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
         return Entry(type(estimator).__name__, estimator, uses)
 
     def _out_of_fold(
-        self,
-        entry: Entry,
-        data: _TuningRows,
-        labels: KnownLabels,
-        groups: Any,
-        chosen: Mask | None,
+        self, entry: Entry, data: _TuningRows, labels: KnownLabels, groups: Any, chosen: Mask | None
     ) -> _Held | None:
         """Return the scores of held-out rows; None, with a warning, if none can be held out."""
         try:

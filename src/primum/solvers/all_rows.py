@@ -62,12 +62,7 @@ class SampledProblem:
     rough: bool = False
 
     def at(
-        self,
-        xi: Floats,
-        sigma: float,
-        band: float,
-        inside: float,
-        from_band: bool = False,
+        self, xi: Floats, sigma: float, band: float, inside: float, from_band: bool = False
     ) -> SweptPoint:
         """Return a point with its sweep, in one pass.
 
@@ -78,12 +73,7 @@ class SampledProblem:
         many = min(band * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
         sweep = self.columns.sweep(
-            self.problem.labels,
-            xi,
-            sigma,
-            mostly_inside,
-            None if many else close,
-            self.rough,
+            self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
         return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
 

@@ -22,12 +22,7 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import BOUND_SOFTNESS, HeldDirections
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
-from primum.solvers.class_blocks import (
-    SMALL_RIDGE,
-    ClassSystem,
-    cost_by_class,
-    solve_by_class,
-)
+from primum.solvers.class_blocks import SMALL_RIDGE, ClassSystem, cost_by_class, solve_by_class
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.

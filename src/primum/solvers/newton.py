@@ -65,11 +65,7 @@ from primum._typing import Floats, Mask
 from primum.labellings.prior import Prior
 from primum.labellings.problem import Columns, LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
-from primum.solvers.class_blocks import (
-    MAX_POINTS,
-    NOTHING_LEFT,
-    SMALL_RIDGE,
-)
+from primum.solvers.class_blocks import MAX_POINTS, NOTHING_LEFT, SMALL_RIDGE
 from primum.solvers.faces import (
     DIRECT_UP_TO,
     Face,

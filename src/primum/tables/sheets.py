@@ -264,10 +264,7 @@ NOT_ASKED = (
 
 
 def read_filled(
-    path: str | Path,
-    sheet: Sheet,
-    classes: Sequence[str],
-    table_format: TableFormat | None = None,
+    path: str | Path, sheet: Sheet, classes: Sequence[str], table_format: TableFormat | None = None
 ) -> dict[str, str]:
     """Return the labels in a sheet that is filled in, wholly or partly.
 

@@ -87,10 +87,7 @@ def best_of(means: Series, roles: Mapping[str, str]) -> set[str]:
 
 
 def _summary_table(
-    cells: DataFrame,
-    caption: str,
-    show: Callable[[Series, bool], Cell],
-    absent: str,
+    cells: DataFrame, caption: str, show: Callable[[Series, bool], Cell], absent: str
 ) -> PageTable:
     """Return a table with one row per data set and one column per classifier."""
     classifiers, roles = list(cells["classifier"].unique()), roles_of(cells)

@@ -19,12 +19,7 @@ from primum._words import counted
 from primum.comparison.store import read_snapshot
 from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
-from primum.experiments.pages.reproduction import (
-    HUNDREDTHS,
-    draw,
-    write_page,
-    write_table_files,
-)
+from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_page, write_table_files
 from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
@@ -41,12 +36,7 @@ CHANGE_NAMES = (
     *("better by more than 4", "better by 2 to 4", "better by 1 to 2", "within 1"),
     *("worse by 1 to 2", "worse by more than 2"),
 )
-VERDICTS = {
-    CANNOT_TELL: "cannot tell",
-    NO_DIFFERENCE: "no difference",
-    HELP: "help",
-    HARM: "harm",
-}
+VERDICTS = {CANNOT_TELL: "cannot tell", NO_DIFFERENCE: "no difference", HELP: "help", HARM: "harm"}
 MODELS = {"baseline": "the baseline", "supervised": "the supervised stack"}
 ARM_NAMES = {
     settling.BEFORE: "none",

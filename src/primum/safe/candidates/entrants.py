@@ -240,11 +240,7 @@ class Entrants:
 
 
 def read_entrants(
-    candidates: Any,
-    baseline: Any,
-    n_classes: int,
-    n_unlabeled: int,
-    roster: Roster = OF_CLASSES,
+    candidates: Any, baseline: Any, n_classes: int, n_unlabeled: int, roster: Roster = OF_CLASSES
 ) -> Entrants:
     """Return the candidates of a problem; raise an error if they are not valid."""
     known = dict(roster.known)

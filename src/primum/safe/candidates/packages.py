@@ -42,11 +42,7 @@ from primum.safe.candidates.base import (
     constant_model,
     standardisation,
 )
-from primum.safe.candidates.trees import (
-    BoostingClassifier,
-    BoostingRegressor,
-    histogram_boosting,
-)
+from primum.safe.candidates.trees import BoostingClassifier, BoostingRegressor, histogram_boosting
 
 # The labelled rows, at most, to which a model is fitted to load its weights.
 FEW_ROWS = 20
