@@ -233,7 +233,7 @@ class ClassTarget(PredictedTarget):
     def names(self) -> AnyArray:
         """The labels of all rows as the final model is fitted to them."""
         names = np.full(self.n_rows, None, dtype=object)
-        names[self.known.labeled] = self.known.classes[self.known.codes]
+        names[self.known.labeled] = self.known.values
         return names
 
     @property

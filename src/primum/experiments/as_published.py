@@ -17,7 +17,7 @@ import numpy as np
 from primum import methods
 from primum.equations import Linear, NormalEquations, equations_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import TrainingData
+from primum.reading.data import ClassData
 from primum.rows import Rows
 
 PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
@@ -40,7 +40,7 @@ class PseudoInverse(LeastSquaresBase):
     def _twin(self, alpha: float) -> methods.LeastSquaresClassifier:
         return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
 
-    def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
+    def _fit_twin(self, data: ClassData, alpha: float, known: Linear | None = None) -> Linear:
         # A twin fitted earlier keeps every direction, so it can be reused only without rcond.
         return super()._fit_twin(data, alpha, known if self.rcond is None else None)
 

@@ -37,13 +37,14 @@ from primum.experiments.scenarios import COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
+from primum.reading.targets import SomeKnown
 from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
 from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import StackedClassifier, number_stack_of, stack_of
+from primum.safe.stack import Stack, StackedClassifier, number_stack_of, stack_of
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
@@ -58,7 +59,7 @@ TRAINING_SHARE, N_ROWS = 0.8, 1000
 Unit = tuple[str, int]  # problem with its number of labels, and repeat
 
 
-def all_models(safe: SafeStack[Any], scored: OutOfFold) -> dict[str, CandidateModel]:
+def all_models(safe: SafeStack[Stack, SomeKnown], scored: OutOfFold) -> dict[str, CandidateModel]:
     """Return all candidates of a fitted safe choice, and those of its supervised stack, fitted."""
     models = {**safe.baseline_.models_, **safe.supervised_.models_, **safe.models_}
     others = [name for name in scored.scores if name not in models]

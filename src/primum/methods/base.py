@@ -253,7 +253,7 @@ class KnownLabelsScoreMixin:
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
         """Return the rows whose label is known, and these labels."""
         labels = read_labels(y, n_rows, multi_class=True, one_class=True)
-        return labels.labeled, labels.classes[labels.codes]
+        return labels.labeled, labels.values
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy over the rows whose label is known.

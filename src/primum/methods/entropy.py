@@ -309,7 +309,7 @@ class EntropyLogisticClassifier(LinearMachine):
         with warnings.catch_warnings():
             # The search continues from wherever the twin stopped, and issues its own warning.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            labels = given.labels.classes[given.labels.codes[given.known]]
+            labels = given.labels.values[given.known]
             twin.fit(data.X[:L, :d], labels, sample_weight=weight)
         base.copy_feature_names(self, twin)
         return twin

@@ -28,7 +28,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.equations import Linear, kernel_ridge
 from primum.methods import base
 from primum.reading.data import (
-    FitArguments,
+    ClassArguments,
     in_memory,
     locating_bad_values,
     read_arguments,
@@ -36,7 +36,6 @@ from primum.reading.data import (
     split_rows,
     stack_rows,
 )
-from primum.reading.labels import KnownLabels
 from primum.rows import LabeledRows, joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
@@ -95,10 +94,10 @@ class KernelClassifier(
         return self
 
     @abstractmethod
-    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+    def _fit_given(self, given: ClassArguments) -> None:
         """Fit to validated arguments."""
 
-    def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> FitArguments:
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> ClassArguments:
         """Validate the arguments of ``fit``."""
         if self._precomputed and X_unlabeled is not None:
             raise ValueError(
@@ -111,7 +110,7 @@ class KernelClassifier(
             _refuse_other_shapes(given.X)
         return given
 
-    def _kernel_rows(self, given: FitArguments[KnownLabels], unlabeled: bool) -> KernelRows:
+    def _kernel_rows(self, given: ClassArguments, unlabeled: bool) -> KernelRows:
         """Return the labelled rows that have weight, then the unlabelled ones if they are used."""
         labels = given.labels
         index = labels.labeled[given.known]
@@ -417,7 +416,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         """
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
-    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+    def _fit_given(self, given: ClassArguments) -> None:
         rows = self._kernel_rows(given, unlabeled=False)
         labeled = split_rows(given).labeled
         self._fit_kernel(given.labels.classes, rows, self._kernel_matrix(rows), labeled)

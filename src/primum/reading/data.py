@@ -8,7 +8,7 @@ memory, in files or on a cluster.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 import sklearn
@@ -36,7 +36,7 @@ from primum.reading.labels import (
     refuse_masked,
     sets_of_masks,
 )
-from primum.reading.targets import KnownTargets, read_targets
+from primum.reading.targets import KnownTargets, SomeKnown, read_targets
 from primum.rows import (
     ArrayRows,
     LabeledRows,
@@ -245,12 +245,9 @@ DTYPES = (np.float64, np.float32)
 # Within this and its reciprocal, the product of two weights neither underflows nor overflows.
 MIN_WEIGHT = 1e-150
 
-# What y contains: classes, or numbers.
-Known = TypeVar("Known", KnownLabels, KnownTargets)
-
 
 @dataclass(frozen=True)
-class TrainingData(Generic[Known]):
+class TrainingData(Generic[SomeKnown]):
     """Labelled and unlabelled rows; rows of weight zero are left out.
 
     Labels, known or not, are one number per row for two classes and for a regression, and one per
@@ -261,7 +258,7 @@ class TrainingData(Generic[Known]):
     (None: any label).
     """
 
-    known: Known
+    known: SomeKnown
     labeled: LabeledRows
     unlabeled: Rows
     present: Index | None
@@ -282,7 +279,7 @@ class TrainingData(Generic[Known]):
         """The classes."""
         return self.known.classes
 
-    def in_span(self, span: Span) -> "TrainingData[Known]":
+    def in_span(self, span: Span) -> "TrainingData[SomeKnown]":
         """Return the rows in coordinates of their span."""
         L = len(self.labeled.y)
         return replace(
@@ -306,7 +303,7 @@ class TrainingData(Generic[Known]):
 
 
 @dataclass(frozen=True)
-class FitArguments(Generic[Known]):
+class FitArguments(Generic[SomeKnown]):
     """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
 
     ``home`` is the array library and device of X if it is not a NumPy array. ``sets`` are the label
@@ -314,7 +311,7 @@ class FitArguments(Generic[Known]):
     """
 
     X: AnyArray
-    labels: Known
+    labels: SomeKnown
     weight: Floats | None
     more: Rows
     home: ArrayBackend | None
@@ -335,9 +332,14 @@ class FitArguments(Generic[Known]):
         return None if self.weight is None else self.weight[index]
 
 
+# What classifiers fit.
+ClassData = TrainingData[KnownLabels]
+ClassArguments = FitArguments[KnownLabels]
+
+
 def read_arguments(
     estimator: BaseEstimator, *arguments: Any, possible: Any = None, label_bounds: Any = None
-) -> FitArguments[KnownLabels]:
+) -> ClassArguments:
     """Validate (X, y, X_unlabeled, sample_weight) and partial labels, as a classifier's ``fit``.
 
     More than two classes raise an error, unless the estimator has set ``_several_classes``.
@@ -381,12 +383,12 @@ def read_numbers(
 
 def _read_arguments(
     estimator: BaseEstimator,
-    read: Callable[[Any, int], tuple[Known, LabelSet | None]],
+    read: Callable[[Any, int], tuple[SomeKnown, LabelSet | None]],
     X: Any,
     y: Any,
     X_unlabeled: Any = None,
     sample_weight: Any = None,
-) -> FitArguments[Known]:
+) -> FitArguments[SomeKnown]:
     """Validate the arguments of ``fit``.
 
     ``read`` returns the content of y, given the number of rows, and the label sets of the rows
@@ -428,12 +430,12 @@ def _read_labels(
     return labels, sets
 
 
-def read_training_data(*arguments: Any, **partial: Any) -> TrainingData[KnownLabels]:
+def read_training_data(*arguments: Any, **partial: Any) -> ClassData:
     """Return the rows that ``read_arguments`` reads, split."""
     return split_rows(read_arguments(*arguments, **partial))
 
 
-def split_rows(given: FitArguments[Known]) -> TrainingData[Known]:
+def split_rows(given: FitArguments[SomeKnown]) -> TrainingData[SomeKnown]:
     """Return the labelled and the unlabelled rows that have weight."""
     labels, more, present = given.labels, given.more, given.unknown
     labeled, unlabeled = labels.labeled[given.known], labels.unlabeled[present]

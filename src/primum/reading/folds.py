@@ -29,9 +29,9 @@ from sklearn.model_selection import (
 
 from primum._typing import AnyArray, Index, Mask
 from primum.reading.data import FitArguments
-from primum.reading.known import Known, SomeKnown, row_indices
+from primum.reading.known import row_indices
 from primum.reading.labels import KnownLabels, read_labels
-from primum.reading.targets import KnownTargets
+from primum.reading.targets import Known, KnownTargets, SomeKnown
 
 # Folds of the default cv, unless there are fewer labelled rows.
 DEFAULT_FOLDS = 5

@@ -42,12 +42,10 @@ from primum.reading.labels import (
     targets_of,
 )
 from primum.reading.shares import shares_of
-from primum.reading.targets import UNKNOWN, KnownTargets, read_targets
+from primum.reading.targets import UNKNOWN, Known, KnownTargets, read_targets
 from primum.rows import LabeledRows
 
-# What is known about the labels of rows: classes or numbers.
-Known = KnownLabels | KnownTargets
-SomeKnown = TypeVar("SomeKnown", KnownLabels, KnownTargets)
+Drawn = TypeVar("Drawn", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
 # With as many labels for each different number on average, a few numbers may be classes.
@@ -343,7 +341,7 @@ def row_indices(rows: Any, n_rows: int, name: str) -> Index:
     return np.arange(n_rows)[given]
 
 
-def drawn_labels(labels: SomeKnown, chosen: Mask | None) -> SomeKnown:
+def drawn_labels(labels: Drawn, chosen: Mask | None) -> Drawn:
     """Return the labels drawn at random; rows with a chosen one count as unlabelled."""
     return labels if chosen is None else labels.keeping(~chosen[labels.labeled])
 

@@ -115,6 +115,11 @@ class KnownLabels(LabelIndices):
         return targets_of(self.codes, len(self.classes))
 
     @property
+    def values(self) -> AnyArray:
+        """The known labels by name."""
+        return self.classes[self.codes]
+
+    @property
     def strata(self) -> Index:
         """The class of every labelled row: folds have about the same share of each."""
         return self.codes

@@ -4,13 +4,14 @@ Unknown targets are NaN, None, pd.NA or masked. Every number, including -1, is a
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings import LabelInterval
 from primum.reading.labels import (
+    KnownLabels,
     LabelIndices,
     as_one_dimensional,
     is_missing,
@@ -47,6 +48,11 @@ class KnownTargets(LabelIndices):
     targets: Floats
     bounds: Floats
     common: Floats | None
+
+    @property
+    def values(self) -> Floats:
+        """The known targets, as those of classes are called."""
+        return self.targets
 
     @property
     def strata(self) -> Index:
@@ -121,6 +127,11 @@ class KnownTargets(LabelIndices):
             near = np.nanmax(np.append(lower, (lowest + highest + MAX_BOUND_DISTANCE * size) / 2))
             high = min(high, near)
         return TargetScale(float(low) if shifted else 0.0, float(high - low) or 1.0)
+
+
+# What is known about the labels of rows: classes or numbers.
+Known = KnownLabels | KnownTargets
+SomeKnown = TypeVar("SomeKnown", bound=Known)
 
 
 @dataclass(frozen=True)

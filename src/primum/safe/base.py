@@ -34,7 +34,8 @@ from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
 from primum.reading.data import FitArguments, on_this_machine, refuse_other_library, stack_rows
 from primum.reading.folds import read_repeated_folds
-from primum.reading.known import SomeKnown, read_chosen
+from primum.reading.known import read_chosen
+from primum.reading.targets import SomeKnown
 from primum.rows import ArrayRows
 from primum.safe.candidates import CandidateModel, SharedRows, Targets
 from primum.safe.candidates.base import as_given, standardisation
@@ -54,7 +55,7 @@ Weighted = tuple[dict[str, float], float]
 
 
 @with_parameters
-class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
+class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     """Candidates with and without unlabelled rows, stacked and shrunk towards a baseline."""
 
     _ranges: ClassVar[dict[str, list[Any]]] = {
@@ -85,12 +86,14 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         """The candidates that there are."""
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> FitArguments[Any]:
+    def _read(
+        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
+    ) -> FitArguments[SomeKnown]:
         """Validate the arguments of ``fit`` and the scoring."""
 
     @abstractmethod
     def _targets(
-        self, given: FitArguments[Any], groups: Index | None, chosen: Mask | None
+        self, given: FitArguments[SomeKnown], groups: Index | None, chosen: Mask | None
     ) -> Targets:
         """Return the targets of the labelled rows of positive weight."""
 
@@ -113,7 +116,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
 
     def _fit_stack(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any, groups: Any, chosen: Any
-    ) -> tuple[FitArguments[Any], Disagreements | None]:
+    ) -> tuple[FitArguments[SomeKnown], Disagreements | None]:
         """Fit the candidates and their weights, and return what was read and found."""
         start = time.perf_counter()
         given = self._read(X, y, X_unlabeled, sample_weight)
@@ -147,7 +150,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack]):
         self.notes_.extend([*entrants.notes, *of_folds])
         return given, found
 
-    def _rows(self, given: FitArguments[Any], X: Any, seed: int) -> SharedRows:
+    def _rows(self, given: FitArguments[SomeKnown], X: Any, seed: int) -> SharedRows:
         """Return the rows of positive weight; of many outside memory, a sample."""
         index = given.labels.unlabeled[given.unknown]
         table, weight = given.X.astype(np.float64, copy=False), given.weight_of(index)

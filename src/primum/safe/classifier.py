@@ -14,7 +14,7 @@ from primum.judging.losses import read_scorer
 from primum.judging.objectives import read_objective, rule_of, with_storable_cost
 from primum.judging.settlement import Settlement
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import FitArguments, read_arguments
+from primum.reading.data import ClassArguments, read_arguments
 from primum.reading.labels import KnownLabels
 from primum.safe.base import SafeStack, labeled_of
 from primum.safe.candidates import BASELINE, CandidateModel, ClassTargets
@@ -37,7 +37,9 @@ from primum.safe.stack import StackedClassifier, StackPredictionMixin, stack_of
 
 
 @with_parameters
-class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier]):
+class SafeClassifier(
+    StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier, KnownLabels]
+):
     """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
     Candidates with and without unlabelled rows are tuned, and scored by cross-validation on the
@@ -270,9 +272,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
     def _roster(self) -> Roster:
         return OF_CLASSES
 
-    def _read(
-        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
-    ) -> FitArguments[KnownLabels]:
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> ClassArguments:
         given = read_arguments(self, X, y, X_unlabeled, sample_weight)
         self.classes_ = given.labels.classes
         self.objective_ = read_objective(self.scoring, self.classes_, self.cost, self.positive)
@@ -281,7 +281,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, SafeStack[StackedCla
         return given
 
     def _targets(
-        self, given: FitArguments[KnownLabels], groups: Index | None, chosen: Mask | None
+        self, given: ClassArguments, groups: Index | None, chosen: Mask | None
     ) -> ClassTargets:
         codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
         return ClassTargets(codes, len(given.labels.classes), weight, groups, chosen)

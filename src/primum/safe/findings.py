@@ -34,11 +34,12 @@ from primum.judging.words import (
     verdict_of,
 )
 from primum.reading.data import stack_rows
+from primum.reading.targets import SomeKnown
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import PAIRS, ask
-from primum.safe.stack import cross_fitted
+from primum.safe.stack import Stack, cross_fitted
 
 if TYPE_CHECKING:
     from primum.safe.base import SafeStack
@@ -96,7 +97,7 @@ class SafeVerdict:
 
 
 def judge_stacks(
-    safe: "SafeStack",
+    safe: "SafeStack[Stack, SomeKnown]",
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,
@@ -265,7 +266,7 @@ def notes_on_rows(
     return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
 
 
-def notes_on_folds(safe: "SafeStack", held_out: HeldOut) -> list[str]:
+def notes_on_folds(safe: "SafeStack[Stack, SomeKnown]", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
     undefined, n_splits = held_out.undefined_folds(safe.judged_by), len(held_out.folds)
     notes, n_folds = [], n_splits // safe.n_repeats
@@ -283,7 +284,7 @@ def notes_on_folds(safe: "SafeStack", held_out: HeldOut) -> list[str]:
 
 
 def report_table(
-    safe: "SafeStack",
+    safe: "SafeStack[Stack, SomeKnown]",
     scored: OutOfFold,
     entrants: Entrants,
     held_out: HeldOut,

@@ -28,7 +28,7 @@ MARKER = -1
 
 
 @with_parameters
-class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor]):
+class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor, KnownTargets]):
     """A stack of supervised and semi-supervised regressors, shrunk towards a baseline.
 
     It does for numbers what SafeClassifier does for classes. Candidates with and without unlabelled

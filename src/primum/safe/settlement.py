@@ -28,8 +28,7 @@ from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.settlement import SAME, Settlement
 from primum.judging.words import Verdict
-from primum.reading.data import FitArguments, as_table, given_rows, read_arguments
-from primum.reading.labels import KnownLabels
+from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
 from primum.rows import ArrayRows, chain, is_outside
 from primum.safe.stack import codes_of_scores, stack_codes
 
@@ -248,7 +247,7 @@ class RowsOfFit:
         return to_label_in_fit(safe, found, given, self.X, self.X_unlabeled)
 
 
-def checksum_of(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> tuple[int, ...]:
+def checksum_of(safe: "SafeClassifier", given: ClassArguments) -> tuple[int, ...]:
     """Return a checksum of the rows that were given, and of which of them have which label."""
     labels = given.labels
     parts = [labels.labeled, labels.codes, given.known, given.unknown]
@@ -266,7 +265,7 @@ def _checksum(values: Any) -> int:
     return crc32(contiguous)
 
 
-def compares_later(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> bool:
+def compares_later(safe: "SafeClassifier", given: ClassArguments) -> bool:
     """Return whether a fit that did not compare stacks on all of its rows can do so later."""
     in_memory = given.more.in_memory and len(given.unknown) + given.more.n_rows > 0
     return in_memory and safe.time_budget is None and safe.judged_by == "accuracy"
@@ -275,7 +274,7 @@ def compares_later(safe: "SafeClassifier", given: FitArguments[KnownLabels]) -> 
 def to_label_in_fit(
     safe: "SafeClassifier",
     found: Disagreements,
-    given: FitArguments[KnownLabels],
+    given: ClassArguments,
     X: Any,
     X_unlabeled: Any,
 ) -> ToLabel:

@@ -30,7 +30,7 @@ from primum.methods.gaussian.family import (
     coordinates_of,
 )
 from primum.reading.data import (
-    TrainingData,
+    ClassData,
     not_in_memory,
     read_training_data,
     refuse_other_library,
@@ -73,7 +73,7 @@ class GenerativeRows:
     X: Floats
     labels: Floats
     weight: Floats
-    data: TrainingData
+    data: ClassData
 
     @property
     def n_labeled(self) -> int:
@@ -114,7 +114,7 @@ class GenerativeRows:
         return labels * self.weight[: len(labels), None]
 
 
-def _read_rows(estimator: BaseEstimator, data: TrainingData) -> GenerativeRows:
+def _read_rows(estimator: BaseEstimator, data: ClassData) -> GenerativeRows:
     """Stack dense rows in memory."""
     refuse_other_library(estimator, data.home)
     if not data.unlabeled.in_memory:

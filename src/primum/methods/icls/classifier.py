@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -39,8 +39,10 @@ from primum.labellings import (
 from primum.labellings.last_pass import LastPass, score_rounding
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import TrainingData, read_unlabeled_rows
+from primum.reading.data import ClassData, TrainingData, read_unlabeled_rows
+from primum.reading.labels import KnownLabels
 from primum.reading.shares import prior_on
+from primum.reading.targets import SomeKnown
 from primum.rows import Block, LabeledRows, to_numpy
 from primum.solvers import ONE_NUMBER, SOLVERS, chosen_solver, solve_implicit
 
@@ -68,7 +70,7 @@ class WithPrior:
         "prior": [StrOptions({"confidence"}), dict, "array-like", None]
     }
 
-    def _shares(self, data: TrainingData) -> ShareBounds | None:
+    def _shares(self, data: ClassData) -> ShareBounds | None:
         """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None:
             return None
@@ -78,7 +80,7 @@ class WithPrior:
         return shares
 
 
-class ImplicitlyConstrained:
+class ImplicitlyConstrained(Generic[SomeKnown]):
     """A fit that minimises the distance to its supervised twin over all possible labellings.
 
     A mixin: the estimator has the parameters below. Linear estimators call ``_fit_implicit`` and
@@ -99,7 +101,7 @@ class ImplicitlyConstrained:
     coef_: Floats
     n_features_in_: int
     _apply: Callable[..., Any]
-    _family: Callable[[TrainingData], labellings.LeastSquaresFamily]
+    _family: Callable[[TrainingData[SomeKnown]], labellings.LeastSquaresFamily]
     _fit_twin: Callable[..., Any]
     # Which model is taken if the labelled rows do not determine it.
     _tie_break: ClassVar[str] = "twin"
@@ -110,7 +112,10 @@ class ImplicitlyConstrained:
     }
 
     def _fit_implicit(
-        self, data: TrainingData, labels: LabelSet | None, shares: ShareBounds | None = None
+        self,
+        data: TrainingData[SomeKnown],
+        labels: LabelSet | None,
+        shares: ShareBounds | None = None,
     ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
         alpha, span = self._alpha_labeled, self._span(data)
@@ -138,14 +143,18 @@ class ImplicitlyConstrained:
         fit = self._solve(used, family, problem, twin)
         return fit if span is None else span.model(fit)
 
-    def _span(self, data: TrainingData) -> Span | None:
+    def _span(self, data: TrainingData[SomeKnown]) -> Span | None:
         """Return the span of the rows if they are so wide that it takes less time to fit in it."""
         parts, ridge = [data.labeled.rows, data.unlabeled], min(self.alpha, self._alpha_labeled)
         wide = self._tie_break == "twin" and data.home is None and in_span_is_faster(parts)
         return span_of(parts, ridge) if wide else None
 
     def _solve(
-        self, data: TrainingData, family: LeastSquaresFamily, problem: ImplicitProblem, twin: Linear
+        self,
+        data: TrainingData[SomeKnown],
+        family: LeastSquaresFamily,
+        problem: ImplicitProblem,
+        twin: Linear,
     ) -> Linear:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
@@ -161,7 +170,7 @@ class ImplicitlyConstrained:
 
     def _solve_within(
         self,
-        data: TrainingData,
+        data: TrainingData[SomeKnown],
         family: LeastSquaresFamily,
         problem: ImplicitProblem,
         narrowed: ImplicitProblem,
@@ -192,7 +201,7 @@ class ImplicitlyConstrained:
 
     def _remember_labels(
         self,
-        data: TrainingData,
+        data: TrainingData[SomeKnown],
         family: LeastSquaresFamily,
         q: Floats | labellings.Labelling,
         of_rows: Any,
@@ -204,7 +213,7 @@ class ImplicitlyConstrained:
         if of_rows is not None:
             self._keep_labels(data, of_rows)
 
-    def _keep_labels(self, data: TrainingData, labels: Any) -> None:
+    def _keep_labels(self, data: TrainingData[SomeKnown], labels: Any) -> None:
         """Keep the labels of the rows that have weight, as the user reads them."""
         self.soft_labels_ = data.for_all_rows(labels)
 
@@ -257,7 +266,7 @@ class ImplicitlyConstrained:
     def _alpha_labeled(self) -> float:
         return self.alpha if self.alpha_labeled is None else self.alpha_labeled
 
-    def _warn_if_undetermined(self, data: TrainingData) -> None:
+    def _warn_if_undetermined(self, data: TrainingData[SomeKnown]) -> None:
         proof = self.certificate_
         if proof.tie_break != "twin" or not proof.moved:
             return
@@ -270,7 +279,7 @@ class ImplicitlyConstrained:
             stacklevel=5,
         )
 
-    def _warn_if_short(self, data: TrainingData) -> None:
+    def _warn_if_short(self, data: TrainingData[SomeKnown]) -> None:
         proof = self.certificate_
         if proof.converged:
             return
@@ -302,7 +311,7 @@ def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) ->
 
 
 @with_parameters
-class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
+class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
     Of all models that least squares gives for some labelling of the unlabelled rows, the fit is the
@@ -488,7 +497,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained, LeastSquaresBase):
         sets = {"possible": possible, "label_bounds": label_bounds}
         return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
 
-    def _fit_data(self, data: TrainingData) -> None:
+    def _fit_data(self, data: ClassData) -> None:
         self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
         self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
         self._warn_if_short(data)

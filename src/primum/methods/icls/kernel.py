@@ -17,13 +17,13 @@ from primum.equations import Linear, kernel_features
 from primum.methods.base import POSITIVE, unfitted_like, with_parameters
 from primum.methods.icls.classifier import ImplicitlyConstrained, WithPrior
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
-from primum.reading.data import FitArguments, TrainingData, split_rows
+from primum.reading.data import ClassArguments, ClassData, split_rows
 from primum.reading.labels import KnownLabels
 from primum.rows import joined_weights
 
 
 @with_parameters
-class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
+class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], KernelClassifier):
     """Implicitly constrained least squares with a kernel: a semi-supervised classifier.
 
     Of all models that kernel least squares gives for some labelling of the unlabelled rows, the fit
@@ -202,7 +202,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         sets = {"possible": possible, "label_bounds": label_bounds}
         return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
 
-    def _fit_given(self, given: FitArguments[KnownLabels]) -> None:
+    def _fit_given(self, given: ClassArguments) -> None:
         data, rows = split_rows(given), self._kernel_rows(given, unlabeled=True)
         shares, K, n_labeled = self._shares(data), self._kernel_matrix(rows), len(data.labeled.y)
         model = self._fit_twin(data, rows.first(n_labeled), K[:n_labeled, :n_labeled].copy())
@@ -223,7 +223,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
         self._remember(data.classes, rows, *features.to_kernel(*fit))
         self._warn_if_short(data)
 
-    def _fit_twin(self, data: TrainingData, rows: KernelRows, K: Floats) -> Linear:
+    def _fit_twin(self, data: ClassData, rows: KernelRows, K: Floats) -> Linear:
         """Fit the twin to the labelled rows, and return its model of their kernel values."""
         # The same kernel: its gamma may have been computed from all rows.
         own = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
@@ -233,7 +233,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained, KernelClassifier):
 
     def _remember_labels(
         self,
-        data: TrainingData,
+        data: ClassData,
         family: labellings.LeastSquaresFamily,
         q: Floats | labellings.Labelling,
         of_rows: Any,

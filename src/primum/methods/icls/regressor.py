@@ -39,7 +39,7 @@ NEAR, WIDER = 1e2, 1e3
 
 
 @with_parameters
-class ICLSRegressor(ImplicitlyConstrained, LeastSquaresRegressionBase):
+class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionBase):
     """Implicitly constrained least squares: semi-supervised linear regression within bounds.
 
     The targets of the unlabelled rows are unknown, but known to lie within bounds: percentages,

@@ -14,10 +14,12 @@ from primum.methods.base import with_parameters
 from primum.methods.icls.classifier import ICLSClassifier, WithPrior
 from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.least_squares import tuning
+from primum.reading.labels import KnownLabels
+from primum.reading.targets import KnownTargets
 
 
 @with_parameters
-class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
+class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.TunedClassifier):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows
@@ -193,7 +195,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit, tuning.TunedClassifier):
 
 
 @with_parameters
-class ICLSRegressorCV(tuning.TunedImplicit, tuning.TunedRegressor):
+class ICLSRegressorCV(tuning.TunedImplicit[KnownTargets], tuning.TunedRegressor):
     """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows

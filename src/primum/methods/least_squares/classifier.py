@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -25,6 +25,8 @@ from primum.labellings import LeastSquaresFamily
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
+    ClassArguments,
+    ClassData,
     FitArguments,
     TrainingData,
     backend_of,
@@ -32,29 +34,32 @@ from primum.reading.data import (
     read_arguments,
     split_rows,
 )
-from primum.reading.labels import refuse_masked
+from primum.reading.labels import KnownLabels, refuse_masked
+from primum.reading.targets import SomeKnown
 from primum.rows import ArrayRows, Block, LabeledRows, Rows, refuse_non_finite, to_numpy
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
     """A fitted linear map of rows that are in memory, in files, on a cluster or on a device."""
 
     alpha: float
     fit_intercept: bool
     n_jobs: int | None
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
-    # How the arguments of ``fit`` are read.
-    _read: ClassVar[Callable[..., FitArguments[Any]]]
     # Fitted attributes that are stored on the device of the rows.
     _device_attributes: ClassVar[tuple[str, ...]] = ()
     coef_: Any
     intercept_: Any
 
+    @abstractmethod
+    def _read(self, *arguments: Any, **sets: Any) -> FitArguments[SomeKnown]:
+        """Validate the arguments of ``fit``."""
+
     def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
         """Return the least-squares fits to the rows of some parts together."""
         return equations_of(parts, alpha=self.alpha, fit_intercept=self.fit_intercept)
 
-    def _family(self, data: TrainingData[Any]) -> LeastSquaresFamily:
+    def _family(self, data: TrainingData[SomeKnown]) -> LeastSquaresFamily:
         """Return the fits to the labelled and the unlabelled rows together."""
         equations = self._equations([data.labeled.rows, data.unlabeled])
         return LeastSquaresFamily(equations, data.labeled, equations.design(data.unlabeled))
@@ -62,7 +67,7 @@ class LinearEstimator(BaseEstimator):
     def _fit_to(self, *arguments: Any, **sets: Any) -> Self:
         """Fit to the arguments of ``fit``, and move the result to the device of the rows."""
         with base.fitting(self):
-            data = split_rows(self._read(self, *arguments, **sets))
+            data = split_rows(self._read(*arguments, **sets))
             with one_blas_thread(), using_threads(self.n_jobs):
                 self._fit_data(data)
             if data.home is not None:
@@ -72,7 +77,7 @@ class LinearEstimator(BaseEstimator):
         return self
 
     @abstractmethod
-    def _fit_data(self, data: TrainingData[Any]) -> None:
+    def _fit_data(self, data: TrainingData[SomeKnown]) -> None:
         """Fit to validated data."""
 
     @abstractmethod
@@ -129,7 +134,10 @@ class LinearEstimator(BaseEstimator):
 
 
 class LeastSquaresBase(
-    base.KnownLabelsScoreMixin, base.ClassPredictionMixin, ClassifierMixin, LinearEstimator
+    base.KnownLabelsScoreMixin,
+    base.ClassPredictionMixin,
+    ClassifierMixin,
+    LinearEstimator[KnownLabels],
 ):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
@@ -144,17 +152,19 @@ class LeastSquaresBase(
     """
 
     _several_classes: ClassVar[bool] = True
-    _read: ClassVar[Callable[..., FitArguments[Any]]] = staticmethod(read_arguments)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
 
+    def _read(self, *arguments: Any, **sets: Any) -> ClassArguments:
+        return read_arguments(self, *arguments, **sets)
+
     @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
-    def _fit_twin(self, data: TrainingData, alpha: float, known: Linear | None = None) -> Linear:
+    def _fit_twin(self, data: ClassData, alpha: float, known: Linear | None = None) -> Linear:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
         self.supervised_ = self._twin(alpha)
         fit = self.supervised_._fitted_to(data.labeled, known)
@@ -262,7 +272,7 @@ class LeastSquaresBase(
 
 
 @base.with_parameters
-class SupervisedLeastSquares(LinearEstimator):
+class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
     """Least squares on labelled rows, with a ridge on the mean loss."""
 
     alpha: float = field(default=0.0, kw_only=False)
@@ -298,7 +308,7 @@ class SupervisedLeastSquares(LinearEstimator):
         return fit
 
 
-class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
+class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBase):
     """Supervised least-squares classifier; unlabelled rows are ignored.
 
     Parameters
@@ -346,7 +356,7 @@ class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
     array([0, 1])
     """
 
-    def _fit_data(self, data: TrainingData) -> None:
+    def _fit_data(self, data: ClassData) -> None:
         self._remember(data.classes, *self._fitted_to(data.labeled))
 
     def _refitter(self, X: Any, weight: Floats | None = None) -> Callable[[AnyArray, Floats], Self]:

@@ -60,7 +60,7 @@ from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of,
 from primum.methods.base import convergence_advice, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
-from primum.reading.data import TrainingData, not_in_memory
+from primum.reading.data import ClassData, not_in_memory
 from primum.reading.labels import targets_of
 
 # The length of a step is best if the slope there is below this fraction of the initial one; it is
@@ -314,7 +314,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
 
-    def _fit_data(self, data: TrainingData) -> None:
+    def _fit_data(self, data: ClassData) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
         family = self._family(data)

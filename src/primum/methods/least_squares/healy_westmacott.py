@@ -27,7 +27,7 @@ from primum._typing import Floats
 from primum.labellings import LeastSquaresFamily
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import TrainingData, not_in_memory
+from primum.reading.data import ClassData, not_in_memory
 
 
 @with_parameters
@@ -118,7 +118,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
 
     alpha = 0.0  # a ridge would have another limit than the twin
 
-    def _fit_data(self, data: TrainingData) -> None:
+    def _fit_data(self, data: ClassData) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
         self._fit_twin(data, self.alpha)

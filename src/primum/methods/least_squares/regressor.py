@@ -22,14 +22,18 @@ from primum.reading.data import FitArguments, TrainingData, read_regression_argu
 from primum.reading.targets import KnownTargets, read_targets
 
 
-class LeastSquaresRegressionBase(KnownLabelsScoreMixin, RegressorMixin, LinearEstimator):
+class LeastSquaresRegressionBase(
+    KnownLabelsScoreMixin, RegressorMixin, LinearEstimator[KnownTargets]
+):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
-    _read: ClassVar[Callable[..., FitArguments[Any]]] = staticmethod(read_regression_arguments)
     _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
+
+    def _read(self, *arguments: Any, **sets: Any) -> FitArguments[KnownTargets]:
+        return read_regression_arguments(self, *arguments, **sets)
 
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the rows whose target is known.
@@ -109,7 +113,7 @@ class LeastSquaresRegressionBase(KnownLabelsScoreMixin, RegressorMixin, LinearEs
         return known.labeled, known.targets
 
 
-class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
+class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRegressionBase):
     """Supervised linear regression by least squares; rows with unknown targets are ignored.
 
     It gives the same predictions as scikit-learn's ``Ridge(n * alpha)``, where n is the number of

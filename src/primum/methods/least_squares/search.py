@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -30,9 +30,8 @@ from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresF
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
-from primum.reading.known import SomeKnown
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import KnownTargets, TargetScale
+from primum.reading.targets import KnownTargets, SomeKnown, TargetScale
 from primum.rows import ArrayRows, LabeledRows, chain
 from primum.solvers import solve_implicit
 
@@ -83,14 +82,14 @@ class HeldOutRows:
 
 
 @dataclass(frozen=True)
-class FoldTask:
+class FoldTask(Generic[SomeKnown]):
     """One training set, the rows held out of it, and the scale of a regression's targets.
 
     ``moments`` are those of the unlabelled rows, and ``shares`` the bounds on their mean label, if
     there is a prior.
     """
 
-    data: TrainingData[Any]
+    data: TrainingData[SomeKnown]
     held_out: HeldOutRows
     moments: Moments | None
     shares: ShareBounds | None = None
@@ -296,7 +295,9 @@ class FoldScores:
     unproven: int = 0
 
 
-def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> FoldScores:
+def score_fold(
+    task: FoldTask[SomeKnown], grid: Grid, score: Score, score_twins: Score
+) -> FoldScores:
     """Return the scores of all points of the grid, and of the supervised models of all alphas."""
     with one_blas_thread():
         twins = tuned = task.supervised_models(grid.alphas, grid.fit_intercept)
@@ -340,7 +341,9 @@ def with_fewer_unlabeled(
     )
 
 
-def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[Any], Span | None]:
+def in_their_span(
+    given: FitArguments[SomeKnown], grid: Grid
+) -> tuple[FitArguments[SomeKnown], Span | None]:
     """Return few rows of many columns in coordinates of their span, which all folds share.
 
     Only the rows that the search uses are in it, first the labelled ones. Other rows are returned
@@ -373,7 +376,7 @@ def in_their_span(given: FitArguments[Any], grid: Grid) -> tuple[FitArguments[An
 
 
 @dataclass(frozen=True)
-class GridSearch:
+class GridSearch(Generic[SomeKnown]):
     """The validated arguments of a search.
 
     ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
@@ -381,11 +384,11 @@ class GridSearch:
     training set (None: no prior).
     """
 
-    given: FitArguments[Any]
+    given: FitArguments[SomeKnown]
     grid: Grid
     shown: Any
     score_params: dict[str, Any]
-    shares_of: Callable[[TrainingData[Any]], ShareBounds | None]
+    shares_of: Callable[[TrainingData[SomeKnown]], ShareBounds | None]
 
     def run(
         self, folds: Sequence[Fold], score: Score, score_twins: Score, n_jobs: int | None
@@ -397,7 +400,7 @@ class GridSearch:
         work = delayed(score_fold)
         return list(parallel(work(task, self.grid, score, score_twins) for task in tasks))
 
-    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask]:
+    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask[SomeKnown]]:
         """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
         given, data = self.given, split_rows(self.given)
         # Only a grid with metrics is of unlabelled rows.
@@ -409,15 +412,17 @@ class GridSearch:
         data = replace(data, unlabeled=unlabeled)
         return [self._task(fold, data, moments) for fold in folds]
 
-    def _task(self, fold: Fold, data: TrainingData[Any], moments: Moments | None) -> FoldTask:
+    def _task(
+        self, fold: Fold, data: TrainingData[SomeKnown], moments: Moments | None
+    ) -> FoldTask[SomeKnown]:
         known, test = self.given.labels, fold.test
-        rows, is_classes = known.labeled[test], isinstance(known, KnownLabels)
-        truth = known.classes[known.codes[test]] if is_classes else known.targets[test]
+        rows = known.labeled[test]
         params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
-        held_out = HeldOutRows(self._labeled(test), (take_rows(self.shown, rows), truth), params)
+        shown = take_rows(self.shown, rows), known.values[test]
+        held_out = HeldOutRows(self._labeled(test), shown, params)
         present = fold.train[np.isin(fold.train, self.given.known)]
         data = replace(data, labeled=self._labeled(present))
-        if is_classes:
+        if isinstance(known, KnownLabels):
             return FoldTask(data, held_out, moments, self.shares_of(data))
         scale = replace(known, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
         return FoldTask(_standardised(data, scale), held_out, moments, scale=scale)
@@ -429,7 +434,7 @@ class GridSearch:
         return LabeledRows(X, given.labels.targets[positions], given.weight_of(rows))
 
 
-def _standardised(data: TrainingData[Any], scale: TargetScale) -> TrainingData[Any]:
+def _standardised(data: TrainingData[SomeKnown], scale: TargetScale) -> TrainingData[SomeKnown]:
     """Return a training set with its targets on a scale."""
     labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
     assert isinstance(data.label_set, labellings.LabelInterval)

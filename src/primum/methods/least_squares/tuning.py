@@ -10,7 +10,7 @@ rows would be in both training and test sets, and the penalty would be too small
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -36,7 +36,7 @@ from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import KnownTargets
+from primum.reading.targets import KnownTargets, SomeKnown
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
@@ -47,7 +47,7 @@ USUAL_FOLDS = 5
 
 
 @with_parameters
-class Tuned(classifier.LinearEstimator):
+class Tuned(classifier.LinearEstimator[SomeKnown]):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
     alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
@@ -66,13 +66,13 @@ class Tuned(classifier.LinearEstimator):
     def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
         with fitting(self):
-            given = self._read(self, X, y, more, weight, **sets)
+            given = self._read(X, y, more, weight, **sets)
             results = self._tune(given, X, weight, groups)
             self._fit_best(results, given, X, y, X_unlabeled=more, **sets)
         return self
 
     def _tune(
-        self, given: FitArguments[Any], X: Any, sample_weight: Any, groups: Any
+        self, given: FitArguments[SomeKnown], X: Any, sample_weight: Any, groups: Any
     ) -> list[FoldScores]:
         """Return the scores of every fold."""
         refuse_other_library(self, given.home)
@@ -100,11 +100,11 @@ class Tuned(classifier.LinearEstimator):
     def _grid(self) -> Grid:
         """Return the grid of the search."""
 
-    def _searched(self, given: FitArguments[Any]) -> FitArguments[Any]:
+    def _searched(self, given: FitArguments[SomeKnown]) -> FitArguments[SomeKnown]:
         """Return the rows of the search, which are all rows unless this takes too long."""
         return given
 
-    def _shares(self, data: TrainingData[Any]) -> ShareBounds | None:
+    def _shares(self, data: TrainingData[SomeKnown]) -> ShareBounds | None:
         """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
         return None
 
@@ -129,7 +129,7 @@ class Tuned(classifier.LinearEstimator):
 
     @abstractmethod
     def _fit_best(
-        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
     ) -> Self:
         """Keep the scores, and fit with the best parameters to all rows."""
 
@@ -208,24 +208,29 @@ class Tuned(classifier.LinearEstimator):
         return tags
 
 
-class TunedSupervised(Tuned):
+class TunedSupervised(Tuned[SomeKnown]):
     """A supervised estimator whose ridge penalty is chosen by cross-validation."""
 
     def _grid(self) -> Grid:
         return Grid(search.read_alphas(self.alphas), (), self.fit_intercept)
 
     def _fit_best(
-        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
+    ) -> Self:
+        return self._fit_best_penalty(results, given.weight, X, y)
+
+    def _fit_best_penalty(
+        self, results: list[FoldScores], weight: Floats | None, X: Any, y: Any
     ) -> Self:
         """Fit with the best penalty to the labelled rows."""
         scores = np.stack([result.twins for result in results])
         best = self._choose(self._supervised, self._grid().supervised_points, scores)
-        self._keep(best.fit(X, y, sample_weight=given.weight))
+        self._keep(best.fit(X, y, sample_weight=weight))
         return self
 
 
 @with_parameters
-class TunedImplicit(Tuned):
+class TunedImplicit(Tuned[SomeKnown]):
     """An implicitly constrained estimator, ridge and metric chosen by cross-validation."""
 
     metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
@@ -233,7 +238,7 @@ class TunedImplicit(Tuned):
     tol: float = 1e-8
     max_iter: int = 10000
     max_search_rows: int | None = 500
-    _tuned_twin: ClassVar[type[TunedSupervised]]
+    _tuned_twin: ClassVar[type[TunedSupervised[KnownLabels]] | type[TunedSupervised[KnownTargets]]]
 
     def _grid(self) -> Grid:
         return Grid(
@@ -245,26 +250,25 @@ class TunedImplicit(Tuned):
             self.max_iter,
         )
 
-    def _searched(self, given: FitArguments[Any]) -> FitArguments[Any]:
+    def _searched(self, given: FitArguments[SomeKnown]) -> FitArguments[SomeKnown]:
         return search.with_fewer_unlabeled(given, self.max_search_rows)
 
     def _fit_best(
-        self, results: Sequence[FoldScores], given: FitArguments[Any], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
     ) -> Self:
         """Fit with the best point of the grid, and the twin with its best penalty."""
         scores = np.stack([result.points for result in results])
-        best = self._choose(self._plain, self._grid().points, scores)
-        self._keep(best.fit(X, y, sample_weight=given.weight, **more))
+        best, weight = self._choose(self._plain, self._grid().points, scores), given.weight
+        self._keep(best.fit(X, y, sample_weight=weight, **more))
         if more.get("possible") is not None:  # rows with one possible class are labelled, too
             known = given.labels
-            X, y = take_rows(X, known.labeled), known.classes[known.codes]
-            given = replace(given, weight=given.weight_of(known.labeled))
+            X, y, weight = take_rows(X, known.labeled), known.values, given.weight_of(known.labeled)
         twin = unfitted_like(self, self._tuned_twin)
-        self.supervised_ = twin._fit_best(results, given, X, y)
+        self.supervised_ = twin._fit_best_penalty(results, weight, X, y)
         return self
 
 
-class TunedClassifier(Tuned, classifier.LeastSquaresBase):
+class TunedClassifier(Tuned[KnownLabels], classifier.LeastSquaresBase):
     """A least-squares classifier with parameters chosen by cross-validation."""
 
     _supervised: ClassVar[type[BaseEstimator]] = classifier.LeastSquaresClassifier
@@ -306,14 +310,14 @@ class TunedClassifier(Tuned, classifier.LeastSquaresBase):
         return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
 
 
-class TunedRegressor(Tuned, LeastSquaresRegressionBase):
+class TunedRegressor(Tuned[KnownTargets], LeastSquaresRegressionBase):
     """A least-squares regressor with parameters chosen by cross-validation."""
 
     _supervised: ClassVar[type[BaseEstimator]] = LeastSquaresRegressor
     _default_score: ClassVar[Score] = staticmethod(search.squared_errors)
 
 
-class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
+class LeastSquaresClassifierCV(TunedSupervised[KnownLabels], TunedClassifier):
     """Supervised least-squares classifier whose ridge penalty is chosen by cross-validation.
 
     Unlabelled rows are ignored. The folds are those of ``ICLSClassifierCV``, so that both can be
@@ -381,7 +385,7 @@ class LeastSquaresClassifierCV(TunedSupervised, TunedClassifier):
     """
 
 
-class LeastSquaresRegressorCV(TunedSupervised, TunedRegressor):
+class LeastSquaresRegressorCV(TunedSupervised[KnownTargets], TunedRegressor):
     """Supervised linear regression whose ridge penalty is chosen by cross-validation.
 
     Rows with unknown targets are ignored. The folds are those of ``ICLSRegressorCV``, so that both

@@ -17,7 +17,7 @@ import numpy as np
 
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import TrainingData
+from primum.reading.data import ClassData
 
 
 @with_parameters
@@ -69,7 +69,7 @@ class USMClassifier(LeastSquaresBase):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fit_data(self, data: TrainingData) -> None:
+    def _fit_data(self, data: ClassData) -> None:
         labeled = data.labeled
         self._fit_twin(data, self.alpha)
         equations = self._equations([labeled.rows, data.unlabeled])

@@ -19,13 +19,12 @@ from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold import deformed_kernel
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 from primum.reading.data import (
-    FitArguments,
+    ClassArguments,
     read_arguments,
     read_numpy_rows,
     refuse_other_library,
     stack_rows,
 )
-from primum.reading.labels import KnownLabels
 from primum.rows import ArrayRows
 
 # A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
@@ -139,7 +138,7 @@ class ManifoldData:
 
 
 def read_manifold_data(
-    estimator: BaseEstimator, given: FitArguments[KnownLabels], *, uses_unlabeled: bool
+    estimator: BaseEstimator, given: ClassArguments, *, uses_unlabeled: bool
 ) -> ManifoldData:
     """Return the distinct rows of validated arguments, without the unlabelled ones if not used."""
     refuse_other_library(estimator, given.home)
@@ -200,14 +199,14 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
             self.supervised_ = self._fit_twin(given)
         return self
 
-    def _fit_given(self, given: FitArguments[KnownLabels]) -> Self:
+    def _fit_given(self, given: ClassArguments) -> Self:
         """Fit to validated arguments, without the unlabelled rows if the graph is left out."""
         data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
         self.classes_ = data.classes
         self._fit_deformed(data, self._deform(data.rows, self._ratio))
         return self
 
-    def _fit_twin(self, given: FitArguments[KnownLabels]) -> Self:
+    def _fit_twin(self, given: ClassArguments) -> Self:
         """Return the machine fitted to the labelled rows, without the graph."""
         if self._ratio == 0:
             return copy(self)

@@ -33,8 +33,7 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum.methods import base
 from primum.methods.svm.newton import HingeCosts, Machine, machine_at, minimize, newton_system
-from primum.reading.data import FitArguments, in_memory, read_arguments, refuse_other_library
-from primum.reading.labels import KnownLabels
+from primum.reading.data import ClassArguments, in_memory, read_arguments, refuse_other_library
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class MachineData:
     X: Any
     y: Floats
     weight: Floats
-    given: FitArguments[KnownLabels]
+    given: ClassArguments
 
     @property
     def classes(self) -> AnyArray:
