@@ -16,7 +16,7 @@ from primum.judging.error_bounds import (
     NEITHER,
     UNDECIDED,
     Pair,
-    settle,
+    bounds_after,
 )
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 
@@ -400,7 +400,7 @@ def test_the_page_computes_the_bounds_of_python(open_task):
         EVIDENCE_ROUNDING,
     ]
     computed = page.evaluate(PATHS, given)
-    found = [settle(pair, outcomes) for pair, outcomes in cases]
+    found = [bounds_after(pair, outcomes) for pair, outcomes in cases]
     for bounds, paths in zip(found, computed, strict=True):
         np.testing.assert_array_equal(paths["path"][: bounds.n_read + 1], bounds.path)
         assert paths["last"] == [bounds.low, bounds.high]
@@ -425,4 +425,4 @@ def test_the_most_states_that_are_enumerated_are_as_in_python(open_task):
         "back": 50,
     }
     (computed,) = open_task(make_task()).evaluate(PATHS, [given])
-    np.testing.assert_array_equal(computed["path"], settle(pair, outcomes).path)
+    np.testing.assert_array_equal(computed["path"], bounds_after(pair, outcomes).path)

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from primum.comparison.store import checksum, describe, describe_data, name_differences
+from primum.comparison.store import checksum, identity_of, identity_of_data, name_differences
 from primum.experiments import squared_loss
 
 
 def identity(value):
-    return checksum({"value": describe(value, "it")})
+    return checksum({"value": identity_of(value, "it")})
 
 
 def scaled(factor):
@@ -76,16 +76,17 @@ def test_equal_content_is_equal():
 
 
 def test_installed_functions_go_by_their_name():
-    assert describe(squared_loss, "it") == {"function": "primum.experiments.measures.squared_loss"}
+    name = "primum.experiments.measures.squared_loss"
+    assert identity_of(squared_loss, "it") == {"function": name}
 
 
 def test_what_cannot_be_identified_is_refused():
     with pytest.raises(ValueError, match=r"loss is <generator .* cannot be identified .* pickle"):
-        describe((i for i in range(3)), "Method 'x': its loss")
+        identity_of((i for i in range(3)), "Method 'x': its loss")
 
 
 CODE = """
-from primum.comparison.store import checksum, describe
+from primum.comparison.store import checksum, identity_of
 OWN = '''
 class Own:
     def __init__(self, a=1): self.a = a
@@ -94,7 +95,8 @@ class Own:
 '''
 for change in "12":
     exec(OWN.replace("CHANGE", change))
-    print(checksum({"value": [describe(Own(), ""), describe(lambda s: s in {"p", "q", "r"}, "")]}))
+    values = [identity_of(Own(), ""), identity_of(lambda s: s in {"p", "q", "r"}, "")]
+    print(checksum({"value": values}))
 """
 
 
@@ -111,13 +113,13 @@ def test_own_code_goes_by_its_source_even_without_a_file():
 
 def test_data():
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
-    known = describe_data(X, y)
+    known = identity_of_data(X, y)
     assert known.startswith("6 x 2, sha256 ")
-    assert describe_data(np.asfortranarray(X), y) == known
-    assert describe_data(X.copy(), y.astype(bool)) == known
-    assert describe_data(X + 1e-9, y) != known
-    assert describe_data(X, 1 - y) != known
-    assert describe_data(X.astype(np.float32), y) != known
+    assert identity_of_data(np.asfortranarray(X), y) == known
+    assert identity_of_data(X.copy(), y.astype(bool)) == known
+    assert identity_of_data(X + 1e-9, y) != known
+    assert identity_of_data(X, 1 - y) != known
+    assert identity_of_data(X.astype(np.float32), y) != known
 
 
 def test_differences_are_named():
@@ -133,8 +135,8 @@ def test_differences_are_named():
 
 def test_a_changed_step_of_a_pipeline_is_named():
     before, now = (
-        describe(make_pipeline(RBFSampler(), LogisticRegression(C=c)), "it") for c in (1.0, 2.0)
+        identity_of(make_pipeline(RBFSampler(), LogisticRegression(C=c)), "it") for c in (1.0, 2.0)
     )
     assert name_differences(before, now) == "steps.logisticregression.C was 1.0, now 2.0"
-    before, now = (describe({"alphas": alphas}, "it") for alphas in ([1, 2], [1, 3]))
+    before, now = (identity_of({"alphas": alphas}, "it") for alphas in ([1, 2], [1, 3]))
     assert name_differences(before, now) == "alphas was [1, 2], now [1, 3]"

@@ -28,7 +28,7 @@ from primum.experiments.settling import (
     sign_test,
     true_answer,
 )
-from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, Pair, settle
+from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, Pair, bounds_after
 
 SMALL = StudyDesign(
     n_labeled=25, most_unlabeled=150, n_orders=4, n_further=10, candidates=("spreading",)
@@ -69,7 +69,7 @@ def test_labels_of_all_rows_that_differ_give_the_true_change(n_classes, against)
     errors = {name: np.sum(rows != fitted.truth) for name, rows in fitted.predicted.items()}
     true_change = errors["stack"] - errors[against]
     codes = fitted.outcomes(against)
-    found = settle(fitted.pair(against, 0.05), codes[codes >= 0])
+    found = bounds_after(fitted.pair(against, 0.05), codes[codes >= 0])
     assert found.low == found.high == true_change
     order = np.random.default_rng(1).permutation(len(codes))
     (row,) = fitted.questions(against, [order])

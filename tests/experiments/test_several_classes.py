@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from primum import ICLSClassifier, L2SVMClassifier, LeastSquaresClassifier
 from primum.comparison.plan import rng_for
-from primum.comparison.store import describe_data
+from primum.comparison.store import identity_of_data
 from primum.experiments import (
     BASELINES,
     LEAST_SQUARES,
@@ -195,11 +195,11 @@ def test_a_class_with_too_few_rows_is_named(tmp_path):
 
 def test_data_are_identified_by_their_labels_however_many_classes():
     rows = np.zeros((300, 1))
-    assert ", 3 classes, sha256 " in describe_data(rows, np.arange(300) % 3)
-    assert "classes" not in describe_data(rows, np.arange(300) % 2)
+    assert ", 3 classes, sha256 " in identity_of_data(rows, np.arange(300) % 3)
+    assert "classes" not in identity_of_data(rows, np.arange(300) % 2)
     many, shifted = np.arange(300), np.r_[np.arange(299), 43]
-    assert describe_data(rows, many) != describe_data(rows, np.where(many > 255, many - 256, many))
-    assert describe_data(rows, many) != describe_data(rows, shifted)
+    for others in (np.where(many > 255, many - 256, many), shifted):
+        assert identity_of_data(rows, many) != identity_of_data(rows, others)
 
 
 def test_several_data_sets_of_different_kinds(tmp_path):

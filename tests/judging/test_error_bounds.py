@@ -18,8 +18,8 @@ from primum.judging.error_bounds import (
     NEITHER,
     UNDECIDED,
     Pair,
+    bounds_after,
     forecast,
-    settle,
     shared_level,
 )
 
@@ -169,7 +169,7 @@ def test_all_orders_with_three_outcomes_keep_the_guarantee(n):
 def test_the_reported_bounds_keep_the_guarantee_over_all_orders(n):
     for two_outcomes in (True, False):
         orders, counts = all_orders(n, 2 if two_outcomes else 3)
-        paths = [settle(pair_of(n, two_outcomes, 0.2), order).path for order in orders]
+        paths = [bounds_after(pair_of(n, two_outcomes, 0.2), order).path for order in orders]
         change = counts[:, -1, BASELINE] - counts[:, -1, CHALLENGER]
         wrong = ever_outside(paths, change)
         assert worst_share(wrong, counts[:, -1]) <= 0.2
@@ -268,7 +268,7 @@ def test_blanks_that_depend_on_the_outcomes_keep_the_guarantee(two_outcomes):
     orders, counts = all_orders(6, 2 if two_outcomes else 3)
     hidden = (orders == BASELINE) & (np.cumsum(orders == BASELINE, axis=1) % 2 == 1)
     pair = pair_of(6, two_outcomes, 0.2)
-    paths = [settle(pair, order).path for order in np.where(hidden, BLANK, orders)]
+    paths = [bounds_after(pair, order).path for order in np.where(hidden, BLANK, orders)]
     change = counts[:, -1, BASELINE] - counts[:, -1, CHALLENGER]
     assert worst_share(ever_outside(paths, change), counts[:, -1]) <= 0.2
 
@@ -304,7 +304,8 @@ def test_two_outcomes_are_bounded_by_prior_over_posterior(rng, right):
     """With 40 rows the first label leaves two states with a ratio of exactly 20: they are kept."""
     for _ in range(4):
         codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [right, 40 - right]))
-        found, expected = settle(pair_of(40), codes).path, path_of_the_note(40, codes, 0.05, 1e-6)
+        found = bounds_after(pair_of(40), codes).path
+        expected = path_of_the_note(40, codes, 0.05, 1e-6)
         possible = expected[:, 0] <= expected[:, 1]
         np.testing.assert_array_equal(found[possible], expected[possible])
 
@@ -315,7 +316,7 @@ def test_never_more_labels_are_needed_than_by_prior_over_posterior(rng, right):
         codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [right, 100 - right]))
         pair = pair_of(100)
         settled = error_bounds._is_settled(pair, path_of_the_note(100, codes, 0.05))
-        assert settle(pair, codes).labels_needed <= np.argmax(settled)
+        assert bounds_after(pair, codes).labels_needed <= np.argmax(settled)
 
 
 CODES = {
@@ -329,7 +330,7 @@ CODES = {
 def test_unknowns_are_as_good_as_their_best_completions(two_outcomes, data, alpha):
     n = data.draw(st.integers(1, 7 if two_outcomes else 6))
     codes = data.draw(st.lists(CODES[two_outcomes], min_size=1, max_size=n))
-    found = settle(pair_of(n, two_outcomes, alpha), codes)
+    found = bounds_after(pair_of(n, two_outcomes, alpha), codes)
     expected = naive_path(n, two_outcomes, codes[: found.n_read], alpha)
     for own, other in zip(found.path.tolist(), expected, strict=True):
         assert other is None or own == other
@@ -342,10 +343,10 @@ def test_the_bounds_contain_those_of_every_completion(two_outcomes, data):
     n = data.draw(st.integers(3, 30))
     codes = data.draw(st.lists(CODES[two_outcomes], min_size=1, max_size=n))
     pair = pair_of(n, two_outcomes, 0.2)
-    found = settle(pair, codes)
+    found = bounds_after(pair, codes)
     outcomes = st.sampled_from(KNOWN[two_outcomes])
     full = [c if c <= NEITHER else data.draw(outcomes) for c in codes[: found.n_read]]
-    completed = settle(pair, full)
+    completed = bounds_after(pair, full)
     if not found.contradicted and not completed.contradicted:
         assert found.low <= completed.low <= completed.high <= found.high
 
@@ -359,9 +360,10 @@ def test_more_labels_never_widen_and_swapped_models_mirror(two_outcomes, limit, 
     pair = pair_of(n, two_outcomes, 0.1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
-        found = settle(pair, codes)
-        swapped = settle(pair, np.array([BASELINE, CHALLENGER, NEITHER, UNDECIDED, BLANK])[codes])
-        filled = settle(pair, np.where(codes == BLANK, CHALLENGER, codes))
+        found = bounds_after(pair, codes)
+        others = np.array([BASELINE, CHALLENGER, NEITHER, UNDECIDED, BLANK])
+        swapped = bounds_after(pair, others[codes])
+        filled = bounds_after(pair, np.where(codes == BLANK, CHALLENGER, codes))
     np.testing.assert_array_equal(swapped.path, -found.path[:, ::-1])
     if not found.contradicted:
         assert np.all(np.diff(found.path[:, 0]) >= 0)
@@ -381,7 +383,7 @@ def test_a_complete_sheet_gives_the_exact_answer_in_any_order(two_outcomes, limi
         codes = sorted(codes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
-        found = settle(pair_of(n, two_outcomes, n_rows=200), codes)
+        found = bounds_after(pair_of(n, two_outcomes, n_rows=200), codes)
     assert found.complete
     assert not found.contradicted
     assert found.low == found.high == change_of(codes)
@@ -400,7 +402,7 @@ def test_the_labels_that_are_needed(rng, n_rows, n_different, change, expected):
     right = (n_different - change) // 2
     codes = np.repeat([CHALLENGER, BASELINE], [right, n_different - right])
     pair = pair_of(n_different, n_rows=n_rows)
-    found = [settle(pair, rng.permutation(codes)) for _ in range(400)]
+    found = [bounds_after(pair, rng.permutation(codes)) for _ in range(400)]
     needed = np.median([bounds.labels_needed for bounds in found])
     assert needed == pytest.approx(expected, rel=0.07)
     assert np.median([b.labels_for_not_worse for b in found]) < needed
@@ -408,7 +410,7 @@ def test_the_labels_that_are_needed(rng, n_rows, n_different, change, expected):
 
 def test_models_that_hardly_differ_need_no_label():
     """At the edge, a decimal margin is what it says: 29 of 2900 rows are one point."""
-    found = settle(pair_of(29, n_rows=2900), [])
+    found = bounds_after(pair_of(29, n_rows=2900), [])
     assert (found.low, found.high, found.answer, found.labels_needed) == (
         -29,
         29,
@@ -417,7 +419,7 @@ def test_models_that_hardly_differ_need_no_label():
     )
     assert not found.pair.needs_labels
     assert pair_of(30, n_rows=2900).needs_labels
-    assert settle(pair_of(30, n_rows=2900), []).answer == "open"
+    assert bounds_after(pair_of(30, n_rows=2900), []).answer == "open"
 
 
 def test_the_margin_in_rows_is_exact_for_every_number_of_rows():
@@ -443,21 +445,21 @@ def test_answers_by_bounds(bounds, answer):
 
 
 def test_labels_for_one_model_settle_early():
-    found = settle(pair_of(100), [CHALLENGER] * 20)
+    found = bounds_after(pair_of(100), [CHALLENGER] * 20)
     assert found.answer == "help"
     assert found.labels_needed == np.argmax(found.path[:, 1] < -10)
     assert found.labels_for_not_worse == np.argmax(found.path[:, 1] <= 10)
     assert found.labels_for_not_worse <= found.labels_needed
     assert found.interval == (found.low / 1000, found.high / 1000)
-    assert settle(pair_of(100), [BASELINE] * 20).answer == "harm"
-    assert settle(pair_of(100), [BASELINE] * 20).labels_for_not_worse is None
+    assert bounds_after(pair_of(100), [BASELINE] * 20).answer == "harm"
+    assert bounds_after(pair_of(100), [BASELINE] * 20).labels_for_not_worse is None
 
 
 @pytest.mark.parametrize("limit", [0, 1000])
 def test_three_outcomes_without_a_third_are_close_to_two(monkeypatch, rng, limit):
     monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
     codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [70, 30]))[:60]
-    two, three = (settle(pair_of(100, two_outcomes), codes) for two_outcomes in (True, False))
+    two, three = (bounds_after(pair_of(100, two_outcomes), codes) for two_outcomes in (True, False))
     assert three.low <= two.low
     assert two.high < three.high
     assert three.high - three.low < 1.6 * (two.high - two.low)
@@ -470,12 +472,12 @@ def test_labels_that_contradict_the_random_order_leave_what_is_certain(
 ):
     monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
     codes = [CHALLENGER] * 40 + [BASELINE] * 50
-    found = settle(pair_of(100, two_outcomes), codes)
+    found = bounds_after(pair_of(100, two_outcomes), codes)
     assert found.contradicted
     assert (found.low, found.high) == (0, 20)
     assert found.answer == "not_better"
     assert found.labels_needed is None
-    complete = settle(pair_of(100, two_outcomes), codes + [BASELINE] * 10)
+    complete = bounds_after(pair_of(100, two_outcomes), codes + [BASELINE] * 10)
     assert (complete.low, complete.answer, complete.contradicted) == (20, "harm", False)
     assert complete.labels_needed > 90
 
@@ -483,7 +485,7 @@ def test_labels_that_contradict_the_random_order_leave_what_is_certain(
 def test_without_alpha_the_bounds_are_certain():
     codes = [CHALLENGER] * 12 + [BASELINE] * 3
     for two_outcomes in (True, False):
-        found = settle(pair_of(40, two_outcomes, alpha=0.0), codes)
+        found = bounds_after(pair_of(40, two_outcomes, alpha=0.0), codes)
         np.testing.assert_array_equal(
             found.path,
             error_bounds._certain(found.pair, error_bounds._running_counts(np.array(codes))),
@@ -492,7 +494,7 @@ def test_without_alpha_the_bounds_are_certain():
 
 def test_undecided_rows_are_left_out_beside_the_answer_on_all_rows(rng):
     codes = rng.permutation(np.repeat([CHALLENGER, BASELINE, UNDECIDED], [60, 15, 25]))
-    found = settle(pair_of(100), codes)
+    found = bounds_after(pair_of(100), codes)
     assert found.answer == "help"
     assert (found.low, found.high) == (-45 - 25, -45 + 25)
     assert (found.n_read, found.n_labels, found.n_undecided, found.n_blank) == (100, 75, 25, 0)
@@ -501,7 +503,7 @@ def test_undecided_rows_are_left_out_beside_the_answer_on_all_rows(rng):
     assert (found.decidable.n_labels, found.decidable.n_undecided) == (75, 25)
     assert found.decidable.complete
     assert found.decidable.labels_needed < found.labels_needed
-    assert settle(pair_of(100), codes[codes != UNDECIDED]).decidable is None
+    assert bounds_after(pair_of(100), codes[codes != UNDECIDED]).decidable is None
 
 
 def test_the_bounds_on_decidable_rows_keep_the_guarantee():
@@ -510,16 +512,16 @@ def test_the_bounds_on_decidable_rows_keep_the_guarantee():
     change = counts[:, -1, BASELINE] - counts[:, -1, CHALLENGER]
     some = counts[:, -1, NEITHER] > 0
     undecided = np.where(orders == NEITHER, UNDECIDED, orders)[some]
-    paths = [settle(pair_of(6, alpha=0.2), order).decidable.path for order in undecided]
+    paths = [bounds_after(pair_of(6, alpha=0.2), order).decidable.path for order in undecided]
     assert worst_share(ever_outside(paths, change[some]), counts[some, -1]) <= 0.2
 
 
 def test_blanks_at_the_end_are_not_read():
     codes = [CHALLENGER, BLANK, BASELINE]
-    found = settle(pair_of(20), [*codes, BLANK, BLANK])
+    found = bounds_after(pair_of(20), [*codes, BLANK, BLANK])
     assert found.n_read == 3
     assert found.n_blank == 1
-    assert found.path.tolist() == settle(pair_of(20), codes).path.tolist()
+    assert found.path.tolist() == bounds_after(pair_of(20), codes).path.tolist()
 
 
 def test_pairs_that_need_no_labels_take_no_share():
@@ -533,13 +535,13 @@ def test_pairs_that_need_no_labels_take_no_share():
 
 def test_many_rows_are_bounded_without_enumeration(rng):
     codes = rng.integers(0, 2, 5000)
-    found = settle(Pair(10**7, 10**6, True, 0.05), codes)
+    found = bounds_after(Pair(10**7, 10**6, True, 0.05), codes)
     share = np.mean(codes == CHALLENGER)
     middle, width = (found.low + found.high) / 2e6, (found.high - found.low) / 2e6
     assert middle == pytest.approx(1 - 2 * share, abs=0.01)
     # The standard error is 1 / sqrt(5000); the price of looking after every label is moderate.
     assert 2 / np.sqrt(5000) < width < 4 / np.sqrt(5000)
-    three = settle(Pair(10**7, 10**6, False, 0.05), codes)
+    three = bounds_after(Pair(10**7, 10**6, False, 0.05), codes)
     assert found.high - found.low < three.high - three.low < 1.3 * (found.high - found.low)
 
 
@@ -547,14 +549,14 @@ def test_many_rows_are_bounded_without_enumeration(rng):
 
 
 def needed_in_simulation(rng, pair, wins, n_draws):
-    """Return how many labels ``settle`` needs where the share is drawn as in a forecast."""
+    """Return how many labels ``bounds_after`` needs where the share is drawn as in a forecast."""
     needed = []
     for _ in range(n_draws):
         prior = np.array(wins) / error_bounds.DESIGN_EFFECT + 0.5
         n_outcomes = 2 if pair.two_outcomes else 3
         share = rng.dirichlet(prior[:n_outcomes])
         codes = rng.choice(n_outcomes, pair.n_different, p=share)
-        needed.append(settle(pair, codes).labels_needed)
+        needed.append(bounds_after(pair, codes).labels_needed)
     return np.array(needed)
 
 
@@ -624,7 +626,7 @@ def test_pairs_that_cannot_be_are_refused(values, text):
 )
 def test_outcomes_that_cannot_be_are_refused(codes, text):
     with pytest.raises(ValueError, match=text):
-        settle(pair_of(5), codes)
+        bounds_after(pair_of(5), codes)
 
 
 def test_a_level_that_cannot_be_is_refused():

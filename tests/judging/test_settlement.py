@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.judging.error_bounds import Pair, settle
+from primum.judging.error_bounds import Pair, bounds_after
 from primum.judging.settlement import Settlement
 
 SAFE, BASE, TWIN = "the safe stack", "the baseline", "the supervised stack"
@@ -212,7 +212,8 @@ def test_several_questions_share_one_order_and_the_probability_of_error():
         labels[:90] = truth[found.rows[:90]]
         own = question.differs
         right = np.where(labels == question.codes[:, 1], 0, np.where(labels >= 0, 1, 4))[own]
-        bounds = settle(Pair(1000, question.pair.n_different, True, question.pair.alpha), right)
+        pair = Pair(1000, question.pair.n_different, True, question.pair.alpha)
+        bounds = bounds_after(pair, right)
         assert (answer.low, answer.high) == (bounds.low, bounds.high)
 
 

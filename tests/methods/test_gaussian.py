@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from generate import several_classes
 from primum.methods.gaussian.contrastive_pessimistic_lda import ContrastiveLikelihood
-from primum.methods.gaussian.family import GaussianFamily, coordinates_of, scatter
+from primum.methods.gaussian.family import GaussianFamily, gaussian_coordinates, scatter
 from primum.methods.gaussian.iclda import LabeledLikelihood
 
 seeds = st.integers(0, 2**32 - 1)
@@ -22,7 +22,7 @@ def test_density_on_the_range_of_a_singular_covariance(seed, n_extra, few):
     X = np.column_stack([X, X @ rng.normal(size=(X.shape[1], n_extra)), np.full(len(X), 2.0)])
     X *= rng.uniform(0.5, 2, X.shape[1])
     R = np.eye(2)[y]
-    space = coordinates_of(X, np.ones(len(X)), spherical=False, alpha=0.0)
+    space = gaussian_coordinates(X, np.ones(len(X)), spherical=False, alpha=0.0)
     assert space.dimension == (5 if few else 3)
     np.testing.assert_allclose(space.origin + space.read(X) @ space.basis.T, X, atol=1e-8)
     np.testing.assert_allclose(space.reader.T @ space.basis, np.eye(space.dimension), atol=1e-10)
@@ -44,7 +44,7 @@ def test_derivatives_in_the_labels(kind, seed, spherical, alpha, equal):
     K = int(rng.integers(2, 5))
     X, y, X_u, _ = several_classes(20, 15, 3, K, seed=seed)
     rows, weight = np.vstack([X, X_u]), rng.uniform(0.5, 2, 35)
-    space = coordinates_of(rows, weight, spherical=spherical, alpha=alpha)
+    space = gaussian_coordinates(rows, weight, spherical=spherical, alpha=alpha)
     family = GaussianFamily(space, spherical, np.full(K, -np.log(K)) if equal else None)
     Z, R = space.read(rows), np.eye(K)[y] * weight[:20, None]
     further = () if kind is LabeledLikelihood else (family.fit(Z[:20], R),)
@@ -60,7 +60,7 @@ def test_the_contrastive_likelihood_is_convex_and_not_negative(seed):
     rng = np.random.default_rng(seed)
     X, y, X_u, _ = several_classes(20, 15, 3, 3, seed=seed)
     rows = np.vstack([X, X_u + rng.normal(size=3)])
-    space = coordinates_of(rows, np.ones(35), spherical=False, alpha=0.0)
+    space = gaussian_coordinates(rows, np.ones(35), spherical=False, alpha=0.0)
     family, Z, R = GaussianFamily(space, False, None), space.read(rows), np.eye(3)[y]
     f = ContrastiveLikelihood(family, Z, R, np.ones(15), family.fit(Z[:20], R))
     one, other = rng.dirichlet(np.full(3, 0.3), (2, 15))

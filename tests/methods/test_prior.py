@@ -12,7 +12,7 @@ from scipy.stats import betabinom
 
 from generate import several_classes, two_classes
 from primum import ICLSClassifier
-from primum.reading.shares import shares_of
+from primum.reading.shares import share_bounds
 from primum.rows import LabeledRows
 from reference import arrays, reference_problems
 
@@ -288,7 +288,7 @@ def labeled(counts):
 class TestConfidence:
     def test_bounds_are_quantiles_of_the_beta_binomial(self):
         counts, U, error = [7, 2, 11], 50, 0.05 / 6
-        bounds = shares_of("confidence", 0.95, np.arange(3), labeled(counts), U)
+        bounds = share_bounds("confidence", 0.95, np.arange(3), labeled(counts), U)
         for n, (low, high) in zip(counts, bounds, strict=True):
             below = betabinom.cdf(np.arange(-1, U + 1), U, n, 20 - n + 1)
             assert below[round(low * U)] <= error < below[round(low * U) + 1]
@@ -296,7 +296,7 @@ class TestConfidence:
             assert above <= error
 
     def test_two_classes_mirror_each_other(self):
-        bounds = shares_of("confidence", 0.9, np.arange(2), labeled([5, 12]), 30)
+        bounds = share_bounds("confidence", 0.9, np.arange(2), labeled([5, 12]), 30)
         np.testing.assert_allclose(bounds[0], 1 - bounds[1][::-1])
 
     def test_coverage(self, rng):
@@ -304,14 +304,14 @@ class TestConfidence:
         share, L, U, hits, repeats = np.array([0.6, 0.3, 0.1]), 30, 40, 0, 400
         for _ in range(repeats):
             counts = np.maximum(rng.multinomial(L, share), 1)
-            bounds = shares_of("confidence", 0.9, np.arange(3), labeled(counts), U)
+            bounds = share_bounds("confidence", 0.9, np.arange(3), labeled(counts), U)
             drawn = rng.multinomial(U, share) / U
             hits += bool(((drawn >= bounds[:, 0]) & (drawn <= bounds[:, 1])).all())
         assert hits / repeats >= 0.9
 
     def test_many_rows_have_nearly_the_limit(self):
-        few = shares_of("confidence", 0.95, np.arange(3), labeled([20, 30, 50]), 2**17)
-        many = shares_of("confidence", 0.95, np.arange(3), labeled([20, 30, 50]), 2**17 + 1)
+        few = share_bounds("confidence", 0.95, np.arange(3), labeled([20, 30, 50]), 2**17)
+        many = share_bounds("confidence", 0.95, np.arange(3), labeled([20, 30, 50]), 2**17 + 1)
         np.testing.assert_allclose(few, many, atol=0.02)
 
     def test_fit(self):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.reading.shares import SHARE_ROUNDING, class_shares, shares_of
+from primum.reading.shares import SHARE_ROUNDING, class_shares, share_bounds
 from primum.rows import LabeledRows
 
 CLASSES = np.array(["a", "b"])
@@ -16,7 +16,7 @@ def exact(prior):
 
 
 def bounded(prior):
-    return shares_of(prior, 0.95, CLASSES, ROWS, 10)[:, 0]
+    return share_bounds(prior, 0.95, CLASSES, ROWS, 10)[:, 0]
 
 
 @pytest.mark.parametrize("read", [exact, bounded])

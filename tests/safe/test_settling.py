@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 import primum
 from primum import SafeClassifier, UnlabeledRows
 from primum.safe import settlement
-from primum.safe.findings import in_words
+from primum.safe.findings import verdict_text
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -102,7 +102,7 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     )
     assert "at random" not in verdict.text
     clear = replace(verdict.baseline, answer="help", reason="It is better.")
-    assert in_words(clear, None, None, "accuracy", [], leading) == f"{lead}It is better."
+    assert verdict_text(clear, None, None, "accuracy", [], leading) == f"{lead}It is better."
 
 
 def test_few_differences_need_no_label():
@@ -189,7 +189,7 @@ def test_rows_are_known_by_the_index_of_a_table():
 
 
 def test_features_may_be_called_as_the_columns_of_a_table_to_label(model):
-    asked, _ = settlement.rows_to_label(model, None, X[N_LABELED:], 1, False)
+    asked, _ = settlement.rows_and_table(model, None, X[N_LABELED:], 1, False)
     own = [f"predicted by the {name}" for name in ("model", "baseline", "supervised stack")]
     named = replace(asked, X=pd.DataFrame(asked.X, columns=["predicted by the model", "q"]))
     columns = list(named.table(2, model.classes_).columns[:5])

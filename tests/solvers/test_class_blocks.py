@@ -8,8 +8,8 @@ from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
 from primum.labellings.sets import Simplex, contrasts_of
 from primum.solvers.class_blocks import solve_by_class
-from primum.solvers.faces import OpenColumns, faces_of, newton_direction, stacked, unflat
-from primum.solvers.gradient import descend
+from primum.solvers.faces import OpenColumns, faces_of, matrix_of_faces, newton_direction, unflat
+from primum.solvers.gradient import minimise_by_gradients
 from primum.solvers.newton import follow_path
 
 
@@ -45,7 +45,7 @@ def test_the_least_norm(rng, r):
     columns, labels, mask = FormedColumns(rng.normal(size=(r, n))), Simplex(K), faces(rng, n, K)
     parts, b = faces_of(labels, mask), rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    A = stacked(columns, labels, parts)
+    A = matrix_of_faces(columns, labels, parts)
     shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
     open_labels = OpenColumns(columns, parts)
     Y = open_labels.least_norm.least_norm(open_labels.across(b))
@@ -77,7 +77,7 @@ def test_gradients_and_newton_find_the_same(rng, weighted):
     T = rng.normal(size=(r, K))
     columns = FormedColumns(M, rng.uniform(0.5, 2.0, n) if weighted else None)
     problem = LabelProblem(columns, T - T.mean(axis=1, keepdims=True), Simplex(K))
-    q = descend(problem, 1e-13, settled=-1.0).labels
+    q = minimise_by_gradients(problem, 1e-13, settled=-1.0).labels
     *_, last = follow_path(problem, 1e-12, 1000)
     assert_allclose(q, last.best.q, atol=1e-5)
     p = columns.project(problem.residual(q))
@@ -90,7 +90,7 @@ def test_gradients_give_up_early():
     M = np.geomspace(1.0, 1e-6, 40)[:, None] * rng.normal(size=(40, 90))
     T = M @ rng.normal(size=(90, 8))
     problem = LabelProblem(FormedColumns(M), T - T.mean(axis=1, keepdims=True), Simplex(8))
-    assert descend(problem, 1e-14) is None
+    assert minimise_by_gradients(problem, 1e-14) is None
 
 
 @pytest.mark.parametrize("K", [20, 50])

@@ -14,11 +14,11 @@ from primum.solvers.faces import (
     flat,
     freedom_of,
     hessian_of,
+    matrix_of_faces,
     newton_direction,
     solve_hessian,
     solve_positive,
     split,
-    stacked,
     unflat,
 )
 
@@ -86,7 +86,7 @@ def test_products_with_open_labels_are_those_of_the_dense_matrix(n_classes, n_ro
     np.testing.assert_allclose(open_labels.sum_flat(labels, x), A @ x, atol=1e-12)
     np.testing.assert_allclose(hessian_of(columns, labels, some_faces), A @ A.T, atol=1e-12)
     if not weighted:
-        np.testing.assert_allclose(stacked(columns, labels, some_faces), A, atol=1e-12)
+        np.testing.assert_allclose(matrix_of_faces(columns, labels, some_faces), A, atol=1e-12)
 
 
 def test_many_equations_are_solved_by_conjugate_gradients(monkeypatch, rng):

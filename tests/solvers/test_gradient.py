@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from primum.labellings.problem import FormedColumns, LabelProblem, without_mean
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import gradient, newton
-from primum.solvers.gradient import descend
+from primum.solvers.gradient import minimise_by_gradients
 from primum.solvers.newton import follow_path, solve_newton
 
 
@@ -51,15 +51,15 @@ def test_the_solution_is_that_of_the_path(monkeypatch, n_classes, weighted, part
 def test_faces_that_have_settled_are_nearly_those_of_the_solution():
     problem = texts(3)
     *_, last = follow_path(problem, 1e-10, 1000)
-    labels, q = problem.labels, descend(problem, 1e-14).labels
+    labels, q = problem.labels, minimise_by_gradients(problem, 1e-14).labels
     other = (labels.open(q) != labels.open(last.best.q)).any(axis=1)
     assert other.mean() <= 0.1
-    assert descend(problem, 1e-14).gap > 1e-14  # gradients alone have not arrived
+    assert minimise_by_gradients(problem, 1e-14).gap > 1e-14  # gradients alone have not arrived
 
 
 def test_without_an_end_in_sight_the_path_is_followed(monkeypatch):
     problem = texts(3)
     monkeypatch.setattr(gradient, "WORTH_IT_IF_WIDE", 1)
     monkeypatch.setattr(gradient, "MOST_STEPS", 10)
-    assert descend(problem, 1e-14) is None
+    assert minimise_by_gradients(problem, 1e-14) is None
     assert problem.judge(solve_newton(problem, 1e-10, 1000).labels).within(1e-13)

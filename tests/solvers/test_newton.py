@@ -11,7 +11,13 @@ from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of, without_mean
 from primum.labellings.sets import LabelInterval, Simplex, centres_of
-from primum.solvers.newton import DualPoint, follow_path, minimise_psi, rounding_of, solve_newton
+from primum.solvers.newton import (
+    DualPoint,
+    follow_path,
+    minimise_psi,
+    rounding_thresholds,
+    solve_newton,
+)
 
 
 def random_problem(seed, n_classes=2, weighted=False, size=4.0):
@@ -109,7 +115,7 @@ def test_the_minimum_of_psi_is_that_of_the_strictly_convex_problem(n_classes):
     np.testing.assert_allclose(
         q, problem.labels.project(problem.labels.centre - sigma * point.p), atol=1e-12
     )
-    assert rounding_of(problem, start).gap < 1e-11
+    assert rounding_thresholds(problem, start).gap < 1e-11
 
 
 def test_the_bounds_of_a_prior_are_met_and_nothing_else_changes():

@@ -15,7 +15,7 @@ from primum.comparison.labelling import (
     how_to_label,
     update_report,
 )
-from primum.comparison.settle import in_words
+from primum.comparison.settle import model_in_words
 from primum.judging.error_bounds import OPEN
 from primum.tables.files import TableFormat
 
@@ -125,4 +125,4 @@ def _save(labelling: StoredLabelling, folder: Path, path: Path) -> None:
         raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
     write_file(path, stored.read_bytes())
     for_now = ", for now" if settling.answer == OPEN else ""
-    click.echo(f"Model: {path} ({in_words(settling.deployed)}{for_now}), for primum predict")
+    click.echo(f"Model: {path} ({model_in_words(settling.deployed)}{for_now}), for primum predict")

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
 from primum._typing import Floats, Index, Mask
-from primum.comparison.store import describe
+from primum.comparison.store import identity_of
 from primum.comparison.target import ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
 from primum.judging.held_out import HeldOut
@@ -646,7 +646,7 @@ class ComparisonPlan:
             "cv": self._describe_folds(),
             "data": {
                 entry.name: {
-                    "classifier": describe(entry.estimator, f"{entry.name!r}"),
+                    "classifier": identity_of(entry.estimator, f"{entry.name!r}"),
                     "uses_unlabeled": entry.uses_unlabeled,
                 }
                 for entry in self.entries

@@ -40,10 +40,10 @@ from primum.comparison.records import (
 )
 from primum.comparison.settle import (
     SettledComparison,
-    ask,
     fit_with_labels,
-    rows_to_label,
     settled_in,
+    settlement_of,
+    table_of_next_rows,
     why_not,
 )
 from primum.comparison.shares import shares_in
@@ -683,7 +683,7 @@ class Comparison:
         if why_not(self):
             return None
         if not self._settlements:
-            self._settlements.append(ask(self, self._asked_models))
+            self._settlements.append(settlement_of(self, self._asked_models))
         return self._settlements[-1]
 
     @cached_property
@@ -722,7 +722,7 @@ class Comparison:
             "label"); "primum_chosen"; the id; and the other columns as they were written. The index
             is the position of the row in the table.
         """
-        return rows_to_label(self, self._asked(), n, show_predictions, self._asked_models)
+        return table_of_next_rows(self, self._asked(), n, show_predictions, self._asked_models)
 
     def settle(
         self, labels: Any, *, correct: bool = False, verbose: bool = True

@@ -81,7 +81,7 @@ ANSWERS = {
 MAX_STEPS = 60
 
 
-def in_words(name: str) -> str:
+def model_in_words(name: str) -> str:
     """Return a model of a comparison as part of a sentence."""
     if name in (SAFE, BASELINE):
         return f"the {name}"
@@ -140,14 +140,14 @@ def duels_of(result: "Comparison") -> list[Duel]:
 
 
 def _against_baseline(method: MethodResult) -> Duel:
-    words = (in_words(method.name), in_words(BASELINE))
+    words = (model_in_words(method.name), model_in_words(BASELINE))
     return Duel((method.name, OWN), (BASELINE, OWN), words, method.judged.disagreement)
 
 
 def _against_twin(method: MethodResult, n_stacks: int) -> Duel:
-    twin = "the supervised stack" + (f" of {in_words(method.name)}" if n_stacks > 1 else "")
+    twin = "the supervised stack" + (f" of {model_in_words(method.name)}" if n_stacks > 1 else "")
     held_out = None if method.twin is None else method.twin.disagreement
-    words = (in_words(method.name), twin)
+    words = (model_in_words(method.name), twin)
     return Duel((method.name, OWN), (method.name, SUPERVISED), words, held_out)
 
 
@@ -187,7 +187,7 @@ def why_not(result: "Comparison") -> str:
     return ""
 
 
-def ask(result: "Comparison", models: Models) -> Settlement:
+def settlement_of(result: "Comparison", models: Models) -> Settlement:
     """Return what labels can settle in a comparison, before the first of them.
 
     Parameters
@@ -227,7 +227,7 @@ def ask(result: "Comparison", models: Models) -> Settlement:
     )
 
 
-def rows_to_label(
+def table_of_next_rows(
     result: "Comparison", asked: Settlement, n: int | None, show_predictions: bool, models: Models
 ) -> "pd.DataFrame":
     """Return the next rows to label as a table.
@@ -342,11 +342,11 @@ class SettledComparison(LedByFirst):
     def deploy(self) -> str:
         """Which model to use on the unlabelled rows, in a sentence."""
         for found in self.pairs:
-            if found.uses_challenger and found.challenger == in_words(self.deployed):
+            if found.uses_challenger and found.challenger == model_in_words(self.deployed):
                 return found.deploy
         leading = self.leading
         if self.deployed != BASELINE:
-            return f"Use {in_words(self.deployed)} for now, as cross-validation recommends."
+            return f"Use {model_in_words(self.deployed)} for now, as cross-validation recommends."
         return leading.deploy
 
     @property
@@ -537,8 +537,8 @@ def settlement_part(settling: SettledComparison, recommended: str) -> Replaceabl
     )
     if settling.deployed != recommended:
         scope += (
-            f" What the report says of the model to deploy is about {in_words(recommended)}, which "
-            "cross-validation recommends."
+            " What the report says of the model to deploy is about "
+            f"{model_in_words(recommended)}, which cross-validation recommends."
         )
     drawn = [found for found in settling.pairs if found.bounds.n_read]
     blocks: list[PageBlock] = [Text(settling.text), _questions(settling.pairs), Text(scope)]

@@ -325,7 +325,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def describe_data(X: AnyArray, codes: Index) -> str:
+def identity_of_data(X: AnyArray, codes: Index) -> str:
     """Return the shape, the number of classes if there are more than two, and a checksum.
 
     The checksum is that of the features and of the labels, encoded as 0, 1, ...
@@ -339,7 +339,7 @@ def describe_data(X: AnyArray, codes: Index) -> str:
     return f"{X.shape[0]} x {X.shape[1]}{classes}, sha256 {digest.hexdigest()}"
 
 
-def describe(value: Any, what: str) -> Any:
+def identity_of(value: Any, what: str) -> Any:
     """Return the identity of a parameter as plain JSON; ``what`` names it in an error."""
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -348,11 +348,11 @@ def describe(value: Any, what: str) -> Any:
     if isinstance(value, np.bool | np.integer):
         return value.item()
     if isinstance(value, list | tuple):
-        return [describe(item, what) for item in value]
+        return [identity_of(item, what) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: describe(item, f"{what}[{key!r}]") for key, item in value.items()}
+        return {key: identity_of(item, f"{what}[{key!r}]") for key, item in value.items()}
     if isinstance(value, np.ndarray) and value.size <= MAX_LISTED_VALUES and value.dtype != object:
-        return {"array": describe(value.tolist(), what), "dtype": value.dtype.str}
+        return {"array": identity_of(value.tolist(), what), "dtype": value.dtype.str}
     return _describe_object(value, what)
 
 
@@ -363,12 +363,12 @@ def _describe_object(value: Any, what: str) -> Any:
         parameters = value.get_params(deep=False).items()
         return {
             "class": _describe_class(type(value)),
-            "parameters": {key: describe(item, f"{what}.{key}") for key, item in parameters},
+            "parameters": {key: identity_of(item, f"{what}.{key}") for key, item in parameters},
         }
     if isinstance(value, functools.partial):
-        return {"function": describe([value.func, value.args, value.keywords], what)}
+        return {"function": identity_of([value.func, value.args, value.keywords], what)}
     if isinstance(value, MethodType):
-        return {"function": describe([value.__func__, value.__self__], what)}
+        return {"function": identity_of([value.__func__, value.__self__], what)}
     if isinstance(value, FunctionType):
         return {"function": _describe_function(value, what)}
     return {"class": _describe_class(type(value)), "hash": _hash(value, what)}
@@ -388,8 +388,8 @@ def _describe_function(function: FunctionType, what: str) -> Any:
     captured = dict(zip(function.__code__.co_freevars, values, strict=True))
     return {
         "name": f"{name}, source {_sha256([_source(function)])}",
-        "captured": describe(captured, what),
-        "defaults": describe([function.__defaults__, function.__kwdefaults__], what),
+        "captured": identity_of(captured, what),
+        "defaults": identity_of([function.__defaults__, function.__kwdefaults__], what),
     }
 
 

@@ -247,7 +247,7 @@ def coordinates_of(
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
     found = _factor_truncated(columns, rcond, parts) or _factor(columns, parts)
     if found is None:
-        rounding = rounding_of(sum(rows.n_rows for rows in parts), len(columns.scale))
+        rounding = rank_tolerance(sum(rows.n_rows for rows in parts), len(columns.scale))
         by_products = moments.of_products and _factor_spectrum(columns, rounding, parts)
         found = by_products or _factor_rows(columns, rounding, parts)
     return found
@@ -339,7 +339,7 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Sca
     return _ScaledColumns(moments.weight, fit_intercept, center, scatter, ridge, *units, near)
 
 
-def rounding_of(n_rows: int, n_columns: int) -> float:
+def rank_tolerance(n_rows: int, n_columns: int) -> float:
     """Return the fraction of the largest singular value of rows that may be just rounding.
 
     Sums and rotations over n rows accumulate sqrt(n) rounding errors, if these are independent.

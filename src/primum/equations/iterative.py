@@ -21,7 +21,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.equations.conjugate import RESIDUAL_TOLERANCE, Solved, conjugate_gradients
-from primum.equations.coordinates import NormalEquations, rounding_of
+from primum.equations.coordinates import NormalEquations, rank_tolerance
 from primum.equations.curvature import CurvedRows, curved_product
 from primum.equations.design import Frame
 from primum.equations.moments import gather_columns
@@ -148,7 +148,7 @@ def iterative_equations(
     center = mean if fit_intercept else np.zeros_like(mean)
     ridge = weight * alpha
     diagonal = ridge + (squares if fit_intercept else squares + weight * mean**2)
-    rounding = rounding_of(sum(rows.n_rows for rows in parts), 1)
+    rounding = rank_tolerance(sum(rows.n_rows for rows in parts), 1)
     varying = (squares > rounding * weight * mean**2) | (not fit_intercept)
     kept = varying.astype(np.float64)[:, None]
     return IterativeEquations(weight, center, fit_intercept, ridge, tuple(parts), diagonal, kept)

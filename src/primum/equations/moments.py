@@ -123,8 +123,8 @@ def gather_moments(parts: Sequence[Rows], known: Moments | None = None) -> Momen
     full and nearly constant. ``known`` are the moments of further dense rows.
     """
     present = [rows for rows in parts if rows.n_rows]
-    total = reduce_parts(present, block_moments, merged)
-    moments = (total if known is None else merged(total, known)).centred()
+    total = reduce_parts(present, block_moments, merged_moments)
+    moments = (total if known is None else merged_moments(total, known)).centred()
     refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:
         return moments
@@ -161,7 +161,7 @@ def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
     return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
 
 
-def merged(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
+def merged_moments(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
     """Return the moments of two sets of rows together."""
     if isinstance(one, RawMoments) and isinstance(other, RawMoments):
         return one.merge(other)

@@ -59,7 +59,7 @@ class RowSpacePath:
         weight, center, Z = _centred_rows(self.parts, self.fit_intercept)
         lengths, noise = _lengths_and_noise(Z, center, weight)
         _, values, Vt = np.linalg.svd(np.where(lengths > noise, Z, 0.0), full_matrices=False)
-        kept = values > coordinates.rounding_of(*Z.shape) * values[0]
+        kept = values > coordinates.rank_tolerance(*Z.shape) * values[0]
         return weight, center, values[kept], Vt[kept]
 
     def at(self, alpha: float) -> coordinates.Coordinates:
@@ -164,14 +164,14 @@ def _factor_gram(
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
     """Return the number of large eigenvalues if all others are just rounding, else None."""
     large = squares > coordinates.MIN_ACCURATE_RCOND * squares[-1]
-    doubtful = ~large & (squares > coordinates.rounding_of(*Z.shape) * squares[-1])
+    doubtful = ~large & (squares > coordinates.rank_tolerance(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
 
 
 def _factor_scaled(Z: Floats, scale: Floats, noise: Floats, ridge: float) -> coordinates.Factors:
     """Return (basis, its inverse) from the singular values of columns scaled to unit length."""
     _, values, Vt = np.linalg.svd(Z / scale, full_matrices=False)
-    kept = coordinates.determined(values, Vt.T, noise / scale, coordinates.rounding_of(*Z.shape))
+    kept = coordinates.determined(values, Vt.T, noise / scale, coordinates.rank_tolerance(*Z.shape))
     return coordinates.shortest(Vt[kept].T, values[kept], scale, ridge)
 
 
@@ -184,7 +184,7 @@ def _factor_truncated(
     """
     _, singular, Vt = np.linalg.svd(Z, full_matrices=False)
     values = np.sqrt(singular**2 + ridge)
-    kept = singular > coordinates.rounding_of(*Z.shape) * singular.max(initial=0.0)
+    kept = singular > coordinates.rank_tolerance(*Z.shape) * singular.max(initial=0.0)
     kept &= values**2 > rcond * max(values.max(initial=0.0) ** 2, intercept)
     V, values = Vt[kept].T, values[kept]
     return V / values, (V * values).T

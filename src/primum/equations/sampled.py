@@ -17,7 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import AnyArray, Index
-from primum.equations.moments import Moments, RawMoments, block_moments, gather_moments, merged
+from primum.equations.moments import (
+    Moments,
+    RawMoments,
+    block_moments,
+    gather_moments,
+    merged_moments,
+)
 from primum.rows import (
     ArrayRows,
     Block,
@@ -131,5 +137,5 @@ class _Kernel:
         """Return what two parts contribute together."""
         moments = None
         if first.moments is not None and second.moments is not None:
-            moments = merged(first.moments, second.moments)
+            moments = merged_moments(first.moments, second.moments)
         return _Part(moments, first.picked + second.picked)

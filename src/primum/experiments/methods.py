@@ -23,7 +23,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from primum._sklearn import logistic_regression_cv
 from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
-from primum.comparison.store import describe
+from primum.comparison.store import identity_of
 from primum.experiments import as_published, measures
 from primum.methods import TSVMClassifier
 from primum.methods.registry import Variant, commands
@@ -128,10 +128,10 @@ class Method:
         """The identity of the method, by content."""
         what = f"Method {self.name!r}: its"
         return {
-            "estimator": describe(self.estimator, f"{what} estimator"),
+            "estimator": identity_of(self.estimator, f"{what} estimator"),
             "sees": self.sees,
-            "score": describe(self.score, f"{what} score"),
-            "loss": describe(self.loss, f"{what} loss"),
+            "score": identity_of(self.score, f"{what} score"),
+            "loss": identity_of(self.loss, f"{what} loss"),
             "every": int(self.every),
             **({"parts": dict(self.parts)} if self.parts else {}),
         }

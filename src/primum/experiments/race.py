@@ -29,7 +29,7 @@ from primum._progress import with_progress
 from primum._typing import Floats
 from primum.comparison.plan import rng_for
 from primum.comparison.run import run_parallel
-from primum.comparison.store import ResultStore, describe_data
+from primum.comparison.store import ResultStore, identity_of_data
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import ExperimentPlan
@@ -252,7 +252,7 @@ def _identity(draw: Draw, name: str) -> str:
         return f"simulated, {name}"
     X, y = draw(np.random.default_rng(0), 0)
     table = np.column_stack([X, y])
-    return describe_data(table, np.zeros(len(y), dtype=np.intp))
+    return identity_of_data(table, np.zeros(len(y), dtype=np.intp))
 
 
 def run_number_race(

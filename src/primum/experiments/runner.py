@@ -31,7 +31,13 @@ from primum._typing import AnyArray, Floats, Index
 from primum._words import key_of
 from primum.comparison.plan import rng_for, seeded
 from primum.comparison.run import run_parallel
-from primum.comparison.store import ResultStore, Unit, describe, describe_data, distributions_of
+from primum.comparison.store import (
+    ResultStore,
+    Unit,
+    distributions_of,
+    identity_of,
+    identity_of_data,
+)
 from primum.experiments.measures import MEASURES, default_score, error, refuse_marker_as_class
 from primum.experiments.methods import Method, named_apart
 from primum.experiments.splits import Split, SplitDesign, SplitRows, scale_features
@@ -132,10 +138,10 @@ class Experiment:
         design = {"kind": self.design.name, **asdict(self.design)}
         return {
             "experiment": self.name,
-            "design": describe(design, "The design"),
+            "design": identity_of(design, "The design"),
             "methods": {method.name: method.config for method in self.methods},
             "seed": int(self.seed),
-            "data": {name: describe_data(X, codes_of(y)) for name, (X, y) in self.data.items()},
+            "data": {name: identity_of_data(X, codes_of(y)) for name, (X, y) in self.data.items()},
         }
 
     @property

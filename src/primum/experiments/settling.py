@@ -45,13 +45,13 @@ from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.plan import rng_for
 from primum.comparison.run import run_parallel
-from primum.comparison.store import ResultStore, Unit, describe, describe_data
+from primum.comparison.store import ResultStore, Unit, identity_of, identity_of_data
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first
 from primum.judging import error_bounds
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
-from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, OPEN, Pair, settle
+from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, OPEN, Pair, bounds_after
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE
 from primum.safe import SafeClassifier
 
@@ -130,7 +130,7 @@ class Study:
     @property
     def config(self) -> dict[str, Any]:
         """What the results depend on; repeats and further problems may be added later."""
-        design = describe(asdict(self.design), "The design")
+        design = identity_of(asdict(self.design), "The design")
         return {
             "experiment": "settling",
             "settling": design,
@@ -153,7 +153,7 @@ def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed
     """Return the study of given data sets and of all simulations that differ in their draws."""
     given = list(datasets)
     draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in given}
-    identities: dict[str, Any] = {one.name: describe_data(one.X, one.codes) for one in given}
+    identities: dict[str, Any] = {one.name: identity_of_data(one.X, one.codes) for one in given}
     for name, scenario in SCENARIOS.items():
         if name not in PAPER and scenario.draw not in draws.values():
             draws[name] = scenario.draw
@@ -417,7 +417,7 @@ def first_settled(pair: Pair, outcomes: Index) -> First:
     With the labels of all rows every question is settled.
     """
     at, codes = _of_pair(outcomes)
-    return _first_on(pair, settle(pair, codes).path, at, codes)
+    return _first_on(pair, bounds_after(pair, codes).path, at, codes)
 
 
 def _first_on(pair: Pair, path: Index, at: Index, codes: Index) -> First:
@@ -461,7 +461,7 @@ def labels_needed(pair: Pair, outcomes: Index) -> dict[str, Any]:
         where that is not so. ``sign_test`` is what as many random labels say.
     """
     at, codes = _of_pair(outcomes)
-    path = settle(pair, codes).path
+    path = bounds_after(pair, codes).path
     first = _first_on(pair, path, at, codes)
     reached = np.flatnonzero(path[:, 1] <= pair.n_margin)
     not_worse = int(reached[0]) if len(reached) else None

@@ -250,7 +250,7 @@ def shared_level(
     return [share if needs else 0.0 for needs in open_pairs]
 
 
-def settle(pair: Pair, outcomes: Any) -> Bounds:
+def bounds_after(pair: Pair, outcomes: Any) -> Bounds:
     """Return what the labels of the rows on which two models differ say about their errors.
 
     Parameters
@@ -269,9 +269,9 @@ def settle(pair: Pair, outcomes: Any) -> Bounds:
 
     Examples
     --------
-    >>> from primum.judging.error_bounds import BASELINE, CHALLENGER, Pair, settle
+    >>> from primum.judging.error_bounds import BASELINE, CHALLENGER, Pair, bounds_after
     >>> pair = Pair(n_rows=1000, n_different=100, two_outcomes=True, alpha=0.05)
-    >>> found = settle(pair, [CHALLENGER] * 12 + [BASELINE] + [CHALLENGER] * 5)
+    >>> found = bounds_after(pair, [CHALLENGER] * 12 + [BASELINE] + [CHALLENGER] * 5)
     >>> found.low, found.high, found.answer, found.labels_needed
     (-98, -32, 'help', 9)
     """
@@ -521,15 +521,15 @@ def forecast(
     """Return how many more labels will be needed, as a range.
 
     The shares of the outcomes are drawn from their posterior distribution with Jeffreys' prior,
-    the labels from these shares, and the rule of ``settle`` is applied to them. The labels to come
-    are taken to have no unknowns, and with three outcomes T and F are bounded one by one.
+    the labels from these shares, and the rule of ``bounds_after`` is applied to them. The labels to
+    come are taken to have no unknowns, and with three outcomes T and F are bounded one by one.
 
     Parameters
     ----------
     pair : Pair
         The models and their rows.
     outcomes : array of int, of shape (n_listed,), optional
-        What is known so far, as in ``settle``.
+        What is known so far, as in ``bounds_after``.
     wins : (float, float) or (float, float, float), optional
         Numbers of labelled rows, held out in cross-validation, on which the two differ and the
         challenger is right, the baseline is, and neither is.
@@ -551,7 +551,7 @@ def forecast(
     >>> 0 < expected.low < expected.high <= 100
     True
     """
-    now = settle(pair, outcomes)
+    now = bounds_after(pair, outcomes)
     counts_so_far = _running_counts(_read(pair, outcomes))[-1]
     looks = _looks(pair.n_different - now.n_read)
     counts = counts_so_far + _drawn(

@@ -422,7 +422,7 @@ class Question:
             The bounds, the answer and its words.
         """
         outcomes = self.outcomes(labels)
-        bounds = error_bounds.settle(self.pair, outcomes)
+        bounds = error_bounds.bounds_after(self.pair, outcomes)
         counts = np.bincount(outcomes, minlength=BLANK + 1)
         wrong = counts[BASELINE] + counts[NEITHER], counts[CHALLENGER] + counts[NEITHER]
         more = self._expected(outcomes, bounds)

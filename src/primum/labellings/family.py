@@ -25,7 +25,7 @@ from primum.equations.coordinates import (
     Coordinates,
     NormalEquations,
     determined,
-    rounding_of,
+    rank_tolerance,
 )
 from primum.equations.normal import equations_of
 from primum.labellings.labelling import Labelling
@@ -223,7 +223,7 @@ def _reduced(Z: Floats, y: Floats, T: Floats, noise: Floats) -> tuple[Floats, Fl
     """
     W, goal, rest = _triangular(Z, y)
     U, S, Vt = np.linalg.svd(W, full_matrices=False)
-    kept = determined(S, T @ Vt.T, noise, rounding_of(*Z.shape))
+    kept = determined(S, T @ Vt.T, noise, rank_tolerance(*Z.shape))
     in_reach = U[:, kept].T @ goal
     lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
     return S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)

@@ -41,7 +41,7 @@ from primum.reading.labels import (
     read_labels,
     targets_of,
 )
-from primum.reading.shares import shares_of
+from primum.reading.shares import share_bounds
 from primum.reading.targets import UNKNOWN, Known, KnownTargets, read_targets
 from primum.rows import LabeledRows
 
@@ -406,6 +406,6 @@ def drawn_confidence(
     of_chosen = np.bincount(codes[chosen], minlength=n_classes)
     n_others = n_unlabeled + int(chosen.sum())
     drawn = LabeledRows(np.empty((0, 0)), targets_of(codes[~chosen], n_classes))
-    bounds = shares_of("confidence", level, np.arange(n_classes), drawn, n_others)
+    bounds = share_bounds("confidence", level, np.arange(n_classes), drawn, n_others)
     counts = bounds * n_others - of_chosen[:, None]
     return np.clip(counts / max(n_unlabeled, 1), 0.0, 1.0)

@@ -30,7 +30,7 @@ SHARE_ROUNDING = 1e-6
 MAX_EXACT_SHARE_ROWS = 2**17
 
 
-def shares_of(
+def share_bounds(
     prior: Any, level: float, classes: AnyArray, labeled: LabeledRows, n_rows: float
 ) -> Floats:
     """Return the bounds (K, 2) on the shares of the classes among n_rows unlabelled rows."""
@@ -67,7 +67,7 @@ def prior_on(
     """
     n_rows, weight = unlabeled.n_rows, unlabeled.weight
     size = n_rows if weight is None else effective_size(weight)
-    bounds = shares_of(prior, level, classes, labeled, size)
+    bounds = share_bounds(prior, level, classes, labeled, size)
     if n_rows == 0:
         return bounds, None
     return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)

@@ -266,7 +266,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         """Return the weights of the stack, of its supervised one, and those of the baseline."""
         stacks = []
         for names in entrants.members(scored.scores):
-            scores, w0 = scored.stacked(names, entrants.baselines)
+            scores, w0 = scored.stack_inputs(names, entrants.baselines)
             values = scored.labels.values
             weights, gap = weights_on(held_out, values, scores, w0, self.shrinkage)
             stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))

@@ -30,7 +30,7 @@ from primum.safe.settlement import (
     compares_later,
     disagreements_in_fit,
     known_rows,
-    rows_to_label,
+    rows_and_table,
     to_label_in_fit,
 )
 from primum.safe.stack import StackedClassifier, StackPredictionMixin, stack_of
@@ -376,7 +376,7 @@ class SafeClassifier(
         'help'
         """
         check_is_fitted(self, "models_")
-        self._to_label, table = rows_to_label(self, self._asked, X, n, show_predictions)
+        self._to_label, table = rows_and_table(self, self._asked, X, n, show_predictions)
         return table
 
     def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settlement:

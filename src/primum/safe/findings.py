@@ -38,7 +38,7 @@ from primum.reading.targets import SomeKnown
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.settlement import PAIRS, ask
+from primum.safe.settlement import PAIRS, ask_about_stacks
 from primum.safe.stack import Stack, cross_fitted
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ def judge_stacks(
     own, others, fair = (
         restored(cross_fitted(held_out, values, *candidates, safe.shrinkage))
         for names in (stack, supervised, [name for name in stack if name not in unpaired])
-        for candidates in [scored.stacked(names, entrants.baselines)]
+        for candidates in [scored.stack_inputs(names, entrants.baselines)]
     )
-    scores, w0 = scored.stacked(entrants.baselines, entrants.baselines)
+    scores, w0 = scored.stack_inputs(entrants.baselines, entrants.baselines)
     baseline = restored(scores @ w0)
     what = f"the baseline ({' and '.join(entrants.baselines)})"
     of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, PAIRS[0]))
@@ -136,9 +136,9 @@ def judge_stacks(
     notes = dict.fromkeys([*scored.notes, *approximated])
     settled = None
     if found is not None:
-        settled = ask(found, safe.classes_, (of_baseline, of_supervised)).leading
+        settled = ask_about_stacks(found, safe.classes_, (of_baseline, of_supervised)).leading
     measure = held_out.loss_of(safe.judged_by, UNIT).measure
-    text = in_words(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
+    text = verdict_text(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
     stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
@@ -178,7 +178,7 @@ def _unpaired_note(name: str) -> str:
     )
 
 
-def in_words(
+def verdict_text(
     baseline: Verdict,
     supervised: Verdict | None,
     brier: Verdict | None,

@@ -337,7 +337,7 @@ class OutOfFold:
             if self._keep(name, "final fit", outcome)
         }
 
-    def stacked(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
+    def stack_inputs(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
         """Return the scores of candidates, and their weights in the baseline."""
         w0 = np.array([float(name in baselines) for name in names])
         return np.stack([self.scores[name] for name in names], axis=2), w0 / w0.sum()

@@ -30,7 +30,7 @@ from primum.judging.settlement import SAME, Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
 from primum.rows import ArrayRows, chain, is_outside
-from primum.safe.stack import codes_of_scores, stack_codes
+from primum.safe.stack import codes_of_scores, codes_of_stacks
 
 if TYPE_CHECKING:
     from primum.safe.candidates import SharedRows
@@ -131,7 +131,7 @@ def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Fl
     """
     if rows.unlabeled.shape[0] <= MOST_COMPARED or safe.time_budget is not None:
         return codes_of_scores(stacks_of(safe), probe)
-    return stack_codes(stacks_of(safe), rows.with_at_most(MOST_PREDICTED).unlabeled)
+    return codes_of_stacks(stacks_of(safe), rows.with_at_most(MOST_PREDICTED).unlabeled)
 
 
 def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) -> list[str]:
@@ -154,7 +154,7 @@ def disagreements_in_fit(
     return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
 
 
-def ask(
+def ask_about_stacks(
     found: Disagreements,
     classes: AnyArray,
     verdicts: tuple[Verdict | None, Verdict | None],
@@ -211,7 +211,7 @@ def to_label(
     """
     names = found.positions if index is None else index[found.positions]
     verdicts = safe.verdict_.baseline, safe.verdict_.supervised
-    asked = ask(found, safe.classes_, verdicts, None if index is None else names)
+    asked = ask_about_stacks(found, safe.classes_, verdicts, None if index is None else names)
     kept = np.zeros(found.n_listed, dtype=bool)
     for pair, question in enumerate(asked.questions):
         if question.pair.needs_labels:
@@ -292,7 +292,7 @@ def to_label_in_fit(
     return to_label(safe, replace(found, X=table), names[unlabeled], known)
 
 
-def rows_to_label(
+def rows_and_table(
     safe: "SafeClassifier",
     asked: "ToLabel | RowsOfFit | None",
     X: Any,
@@ -338,7 +338,7 @@ def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
 
     def predict(rows: Any) -> Index:
         checked = validate_data(safe, rows, accept_sparse="csr", dtype=np.float64, reset=False)
-        return stack_codes(stacks_of(safe), checked)
+        return codes_of_stacks(stacks_of(safe), checked)
 
     with using_threads(effective_n_jobs(safe.n_jobs)):
         return find_disagreements(stacks_of(safe), X, PAIRS, seed=safe.order_seed_, predict=predict)

@@ -454,7 +454,7 @@ def _of_block(
     return function(stacked_scores(models, weights, block.X))
 
 
-def stack_codes(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
+def codes_of_stacks(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
     """Return the class codes (n_rows, n_stacks) that stacks of shared models predict.
 
     A model of several stacks predicts every row once.

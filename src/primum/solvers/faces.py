@@ -294,7 +294,7 @@ class OpenColumns:
         return np.apply_along_axis(lambda column: flat(labels, self.sum(column)), 0, x)
 
 
-def stacked(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
+def matrix_of_faces(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
     """Return A, rows not weighted, face by face and direction by direction."""
     parts = ((in_contrasts(labels, face.directions), columns.take(face.rows)) for face in faces)
     return np.concatenate([np.kron(directions, M) for directions, M in parts], axis=1)

@@ -62,7 +62,7 @@ def _is_wide(problem: LabelProblem) -> bool:
     return n <= 2 * r
 
 
-def descend(
+def minimise_by_gradients(
     problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED
 ) -> GradientResult | None:
     """Return labels with a gap within the goal, or None if that is too far away.

@@ -24,7 +24,7 @@ from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import key_of_all, keys_of, on_face, tied_entries
 from primum.rows import to_numpy
-from primum.solvers.faces import along_faces, faces_of, stacked, unflat
+from primum.solvers.faces import along_faces, faces_of, matrix_of_faces, unflat
 from primum.solvers.sample import find_copies, sample_columns
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
@@ -179,7 +179,7 @@ def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
     if not faces:
         return np.asarray(step[: tie.rank])
     strong = FormedColumns(tie.strength[:, None] * M[: tie.rank])
-    A = stacked(strong, tie.labels, faces)
+    A = matrix_of_faces(strong, tie.labels, faces)
     wanted = along_faces(-(M.T @ step), faces)
     z = unflat(tie.labels, np.asarray(np.linalg.lstsq(A.T, wanted, rcond=None)[0]))
     return np.asarray(step[: tie.rank] + (tie.strength * z.T).T)

@@ -76,14 +76,14 @@ from primum.solvers.faces import (
     flat,
     freedom_of,
     hessian_of,
+    matrix_of_faces,
     moved_target,
     n_contrasts,
     newton_direction,
     split,
-    stacked,
     unflat,
 )
-from primum.solvers.gradient import descend, is_large
+from primum.solvers.gradient import is_large, minimise_by_gradients
 
 GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 STEPS_PER_SIGMA = 50
@@ -139,7 +139,7 @@ class PathPoint:
     q: Floats
 
 
-def predict(
+def predicted_start(
     problem: LabelProblem, sigma: float, latest: PathPoint, previous: PathPoint | None
 ) -> DualPoint:
     """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
@@ -242,12 +242,12 @@ def solve_newton(
 def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> Solution | None:
     """Return the same, if projected gradients lead to the faces of its labels, or near to them."""
     aim = GAP_GOAL * problem.gap_within(tol)
-    reached = descend(problem, aim)
+    reached = minimise_by_gradients(problem, aim)
     if reached is None:
         return None
     q = reached.labels
     xi = problem.residual(q)
-    rounding = rounding_of(problem, DualPoint(xi, problem.columns.project(xi)))
+    rounding = rounding_thresholds(problem, DualPoint(xi, problem.columns.project(xi)))
     if reached.gap <= aim:
         guess, iterations = guess_face(problem, q, aim, near_end=True, rounding=rounding)
     else:
@@ -270,7 +270,7 @@ def follow_path(
     point = DualPoint(xi, columns.project(xi))
     best = _judge(problem, centres, xi, 0.0 * problem.multipliers(xi))
     best = replace(best, final=best.feasible and best.gap <= GAP_GOAL * tol)
-    rounding = rounding_of(problem, point)
+    rounding = rounding_thresholds(problem, point)
     first_sigma = 1.0 / max(size_of(point.p), 1e-300)
     sigma, iterations, close, undecided_before = first_sigma, 0, 0, -1
     yield Stage(0.0, xi, problem.n_rows, best, iterations)
@@ -351,7 +351,7 @@ class Stride:
     def _next(self, problem: LabelProblem) -> tuple[float, DualPoint]:
         assert self.latest is not None
         sigma = self.latest.sigma * self.growth
-        return sigma, predict(problem, sigma, self.latest, self.previous)
+        return sigma, predicted_start(problem, sigma, self.latest, self.previous)
 
 
 def size_of(p: Floats) -> float:
@@ -359,7 +359,7 @@ def size_of(p: Floats) -> float:
     return float(np.sqrt(np.vdot(p, p) / p.size))
 
 
-def rounding_of(problem: LabelProblem, point: DualPoint) -> Rounding:
+def rounding_thresholds(problem: LabelProblem, point: DualPoint) -> Rounding:
     """Return the rounding thresholds of a problem, given the point at which its solution starts."""
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
@@ -657,7 +657,7 @@ def _direction_to(
         if system is not None:
             Y = system.least_norm(off[open_labels.rows])
             return flat(labels, open_labels.taken @ Y)
-    A, wanted = stacked(columns, labels, faces), along_faces(off, faces)
+    A, wanted = matrix_of_faces(columns, labels, faces), along_faces(off, faces)
     return np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
 
 
@@ -694,13 +694,13 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     aim = GAP_GOAL * problem.gap_within(tol)
     xi = problem.residual(start)
     point = DualPoint(xi, columns.project(xi))
-    rounding = rounding_of(problem, point)
+    rounding = rounding_thresholds(problem, point)
     enough, steps = ROUNDING_FACTOR * rounding.gap, 0
     if total_of(labels.slack(point.p, start), columns.weight) <= enough:
         return Solution(start, 0, proven=True)
     if is_large(problem) and freedom_of(faces_of(labels, labels.open(start))) > MANY_FREE:
         goal = max(enough, CLOSER * aim)
-        reached = descend(problem, goal, start)
+        reached = minimise_by_gradients(problem, goal, start)
         if reached is not None:
             start, steps = reached.labels, reached.steps
             if reached.gap <= goal:

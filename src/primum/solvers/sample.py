@@ -137,7 +137,7 @@ def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     return replace(stage, xi=0.0 * stage.xi) if stage.undecided > 0.5 * n else stage
 
 
-def merged(sample: FormedColumns) -> FormedColumns:
+def merge_copies(sample: FormedColumns) -> FormedColumns:
     """Return the distinct columns of a sample, with the weights of identical ones added up."""
     first, which = copies_in(sample)
     weight = np.ones(len(which)) if sample.weight is None else sample.weight
@@ -200,7 +200,7 @@ def find_copies(
     None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
     identical rows may have different label sets.
     """
-    if not is_uniform(labels) or merged(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
+    if not is_uniform(labels) or merge_copies(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
         return None
     direction, scale = _direction(sample)
     v, B_t = direction @ columns.B / scale, columns.B.T

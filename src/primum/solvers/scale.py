@@ -48,7 +48,7 @@ from primum.solvers.all_rows import (
 )
 from primum.solvers.faces import flat, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
-from primum.solvers.sample import find_copies, merged, sample_columns, sample_stage
+from primum.solvers.sample import find_copies, merge_copies, sample_columns, sample_stage
 from primum.solvers.surrogate import ModelRows, follow_model
 
 # Newton steps, a pass each. With several classes, rows change sides in bulk more often, and other
@@ -82,7 +82,9 @@ def solve_scale(
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.array))
     if is_uniform(problem.labels):
-        drawn = merged(drawn)  # a row with many copies may stay undecided; it counts as one row
+        drawn = merge_copies(
+            drawn
+        )  # a row with many copies may stay undecided; it counts as one row
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and is_uniform(problem.labels)

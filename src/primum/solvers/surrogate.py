@@ -45,7 +45,7 @@ from primum.solvers.newton import (
     Stage,
     follow_path,
     minimise_psi,
-    predict,
+    predicted_start,
 )
 from primum.solvers.sample import copies_in
 
@@ -207,7 +207,7 @@ def _solve(
     # The optimum is known before the path is as close to it.
     for _ in range(MAX_SIGMAS):
         sigma = max(found.sigma * GROWTH, start[0])
-        point = predict(problem, sigma, found, previous) if found.sigma > 0 else found.point
+        point = predicted_start(problem, sigma, found, previous) if found.sigma > 0 else found.point
         point, q, _, more = minimise_psi(problem, sigma, point, STEPS_PER_SIGMA)
         found, previous, steps = PathPoint(sigma, point, q), found, steps + more
         if cost_of(found) <= enough:

@@ -282,7 +282,7 @@ def test_only_some_of_many_labels_are_checked(monkeypatch):
     monkeypatch.setattr(graphs, "MOST_AMONG", L)
     among = CANDIDATES["spreading"].prepare(rows).options[2].among[np.ix_(TRAIN, TRAIN)]
     np.fill_diagonal(among, 0.0)
-    scores = graphs.shares_of(among @ own.weighted, own.shares)[np.isin(TRAIN, checked)]
+    scores = graphs.shares_of_mass(among @ own.weighted, own.shares)[np.isin(TRAIN, checked)]
     expected = graphs.half_brier(scores, labels.take(checked))
     found = prepared._left_out_loss(masses[2], path.diagonal[2], TRAIN, labels)
     assert found == pytest.approx(expected, abs=1e-4)

@@ -27,7 +27,7 @@ from primum.methods.gaussian.family import (
     GaussianCoordinates,
     GaussianFamily,
     GaussianModel,
-    coordinates_of,
+    gaussian_coordinates,
 )
 from primum.reading.data import (
     ClassData,
@@ -164,7 +164,7 @@ class GenerativeClassifier(
     def _family(self, rows: GenerativeRows) -> GaussianFamily:
         """Return the models of the given rows."""
         spherical = self.covariance == "spherical"
-        coordinates = coordinates_of(
+        coordinates = gaussian_coordinates(
             rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
         )
         return GaussianFamily(coordinates, spherical, self._log_shares(rows.data.classes))

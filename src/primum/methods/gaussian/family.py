@@ -72,7 +72,7 @@ class GaussianCoordinates:
         return np.asarray((X - self.origin) @ self.reader)
 
 
-def coordinates_of(
+def gaussian_coordinates(
     X: Floats, weight: Floats, *, spherical: bool, alpha: float
 ) -> GaussianCoordinates:
     """Return the coordinates for models of the given rows.

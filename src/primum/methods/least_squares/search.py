@@ -236,7 +236,7 @@ def scorer_scores(
     return np.array(scores)
 
 
-def results_table(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
+def cv_results(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
     """Return ``cv_results_`` in the layout of GridSearchCV, from scores (splits, points)."""
     table: dict[str, Any] = {}
     for name in params[0]:
@@ -380,7 +380,7 @@ class GridSearch(Generic[SomeKnown]):
     """The validated arguments of a search.
 
     ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
-    ``shares_of`` returns the bounds of a prior on the mean label of the unlabelled rows of a
+    ``share_bounds_of`` returns the bounds of a prior on the mean label of the unlabelled rows of a
     training set (None: no prior).
     """
 
@@ -388,7 +388,7 @@ class GridSearch(Generic[SomeKnown]):
     grid: Grid
     shown: Any
     score_params: dict[str, Any]
-    shares_of: Callable[[TrainingData[SomeKnown]], ShareBounds | None]
+    share_bounds_of: Callable[[TrainingData[SomeKnown]], ShareBounds | None]
 
     def run(
         self, folds: Sequence[Fold], score: Score, score_twins: Score, n_jobs: int | None
@@ -423,7 +423,7 @@ class GridSearch(Generic[SomeKnown]):
         present = fold.train[np.isin(fold.train, self.given.known)]
         data = replace(data, labeled=self._labeled(present))
         if isinstance(known, KnownLabels):
-            return FoldTask(data, held_out, moments, self.shares_of(data))
+            return FoldTask(data, held_out, moments, self.share_bounds_of(data))
         scale = replace(known, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
         return FoldTask(_standardised(data, scale), held_out, moments, scale=scale)
 

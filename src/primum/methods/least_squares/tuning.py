@@ -135,7 +135,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
 
     def _choose(self, kind: type[Kind], points: Sequence[dict[str, Any]], scores: Floats) -> Kind:
         """Keep scores (splits, points), and return an estimator with the first of the best."""
-        self.cv_results_ = search.results_table(points, scores)
+        self.cv_results_ = search.cv_results(points, scores)
         search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = dict(points[self.best_index_])

@@ -132,7 +132,7 @@ def _column_dots(A: AnyArray, B: AnyArray) -> AnyArray:
     return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
-def shares_of(mass: Floats, default: Floats) -> Floats:
+def shares_of_mass(mass: Floats, default: Floats) -> Floats:
     """Return the rows of mass divided by their sums; those without mass are the default."""
     total = mass.sum(axis=1, keepdims=True)
     reached = total > 0
@@ -173,13 +173,13 @@ class Diffusion:
 
     def scores(self, test: Index, train: Index, own: ClassTargets) -> Floats:
         """Return the scores of labelled rows, given the labels of the training rows."""
-        return shares_of(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
+        return shares_of_mass(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
 
     def left_out_loss(self, train: Index, own: ClassTargets) -> float:
         """Return the loss of every training row without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
-        return half_brier(shares_of(among @ own.weighted, own.shares), own)
+        return half_brier(shares_of_mass(among @ own.weighted, own.shares), own)
 
 
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
@@ -215,7 +215,7 @@ def spread_labels(
 def scores_of_all(S: Any, damping: float, train: Index, own: ClassTargets) -> Floats:
     """Return the scores of all rows of a graph, given the labels of the training rows."""
     mass = spread_labels(S, [damping], train, own, slice(None), np.float64)[0]
-    return shares_of(mass, own.shares)
+    return shares_of_mass(mass, own.shares)
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class PreparedManyLabels(PreparedOnGraph):
 
     def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
         *_, mass = self._best(train, labels)
-        return shares_of(mass[test], labels.take(train).shares)
+        return shares_of_mass(mass[test], labels.take(train).shares)
 
     def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
@@ -305,7 +305,7 @@ class PreparedManyLabels(PreparedOnGraph):
         rows = self.checked[trained]
         own = labels.take(rows)
         rest = np.maximum(mass[rows] - diagonal[trained, None] * own.weighted, 0.0)
-        return half_brier(shares_of(rest, labels.take(train).shares), own)
+        return half_brier(shares_of_mass(rest, labels.take(train).shares), own)
 
 
 def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
