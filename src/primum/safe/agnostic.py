@@ -1,11 +1,11 @@
-"""Agnostic semi-supervised learning: unlabelled rows only where they are shown to help.
+"""Agnostic semi-supervised learning: unlabelled rows are used only if they are shown to help.
 
 The labelled rows are split into folds. The supervised classifier and every semi-supervised
 candidate are fitted to the training folds, the candidates with all unlabelled rows, and scored on
 the fold held out, which is left out of training entirely. A candidate replaces the supervised
-classifier only if its error is lower by the corrected resampled t-test, one-sided, adjusted for the
-number of candidates by Holm's method. Where no candidate helps, one is chosen with a probability of
-at most ``1 - level``.
+classifier only if its error is lower by the one-sided corrected resampled t-test, adjusted for the
+number of candidates by Holm's method. If no candidate helps, one is chosen with a probability of at
+most ``1 - level``.
 """
 
 from numbers import Real
@@ -51,7 +51,7 @@ class AgnosticClassifier(CombiningClassifier):
         Fitted to the labelled rows; None means ``make_pipeline(StandardScaler(),
         LogisticRegression(max_iter=1000))``. It is not tuned; pass a GridSearchCV to do so.
     level : float, default=0.95
-        Least probability of keeping the baseline where no candidate is better.
+        Least probability of keeping the baseline if no candidate is better.
     cv : int, splitter or iterable, default=5
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter, or
         pairs of indices of rows of X to train on and to hold out.
@@ -74,7 +74,7 @@ class AgnosticClassifier(CombiningClassifier):
     supervised_ : NamedClassifier
         The same, under the name of the supervised twin in every method.
     differences_ : dict of str to Difference
-        Estimated difference in error to the baseline, for each candidate.
+        Estimated difference in error from the baseline, for each candidate.
     p_values_ : dict of str to float
         One-sided p-values of the candidates, adjusted by Holm's method.
     n_splits_ : int
@@ -193,7 +193,7 @@ class AgnosticClassifier(CombiningClassifier):
         labels: KnownLabels,
         held_out: HeldOut,
     ) -> None:
-        """Keep the differences in error and their p-values, and the name of what is chosen."""
+        """Store the differences in error, their p-values and the name of the chosen classifier."""
         n = self.n_splits_ = len(held_out.folds)
         tasks = [(entry, fold) for entry in (baseline, *entries) for fold in held_out.folds]
         parallel = Parallel(n_jobs=self.n_jobs)

@@ -47,7 +47,7 @@ from primum.safe.settlement import MOST_COMPARED
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
-# Features are standardised unless they are sparse and labelled rows have no negative entries.
+# Standardise features unless they are sparse and have no negative entries in labelled rows.
 UNLESS_COUNTS = "auto"
 LACK_OF_TIME = "left out, because of the time budget."
 # The weights of candidates by name, and the proven gap of their objective.
@@ -83,7 +83,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     @property
     @abstractmethod
     def _roster(self) -> Roster:
-        """The candidates that there are."""
+        """The candidates that can be asked for by name."""
 
     @abstractmethod
     def _read(
@@ -112,7 +112,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
 
     @abstractmethod
     def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
-        """Keep what the stacks, cross-fitted, score and predict in the rows that folds hold out."""
+        """Store the cross-fitted scores and predictions of the stacks for held-out rows."""
 
     def _fit_stack(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any, groups: Any, chosen: Any
@@ -151,7 +151,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         return given, found
 
     def _rows(self, given: FitArguments[SomeKnown], X: Any, seed: int) -> SharedRows:
-        """Return the rows of positive weight; of many outside memory, a sample."""
+        """Return the rows of positive weight; a sample if many are outside memory."""
         index = given.labels.unlabeled[given.unknown]
         table, weight = given.X.astype(np.float64, copy=False), given.weight_of(index)
         labeled, more, sampled = table[labeled_of(given)], given.more, None
@@ -176,15 +176,15 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     def _standardizes(self, table: Any) -> bool:
         """Return whether candidates scale features to unit variance.
 
-        With unit variance, a word that occurs twice weighs as much as one that tells topics apart.
-        Sparse features with negative entries are neither counts nor shares of words.
+        With unit variance, a word that occurs only twice weighs as much as one that tells topics
+        apart. Sparse features with negative entries are neither counts nor shares of words.
         """
         if self.standardize != UNLESS_COUNTS:
             return bool(self.standardize)
         return isinstance(table, np.ndarray) or bool(table.min() < 0)
 
     def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
-        """Return the candidates; those of the user receive the metadata that they request."""
+        """Return the candidates; the user's own receive the metadata that they request."""
         problem = n_outputs, rows.unlabeled.shape[0], self._roster
         entrants = read_entrants(self.candidates, self.baseline, *problem)
         if sample_weight is not None and get_config()["enable_metadata_routing"]:
@@ -200,7 +200,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         return with_progress(work, total, type(self).__name__, "fit")
 
     def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
-        """Compute out-of-fold scores, of as many candidates as the time allows."""
+        """Compute out-of-fold scores of as many candidates as the time allows."""
         if self.time_budget is None:
             scored.add(entrants.all)
         else:
@@ -249,7 +249,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
         """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
 
-        A candidate that fails only now is left out, and the others are weighed again.
+        A candidate that fails only now is left out, and the weights are found again without it.
         """
         while True:
             stacks = self._weigh(scored, entrants, held_out)
@@ -263,7 +263,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
                 del scored.scores[name]
 
     def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
-        """Return the weights of the stack, of its supervised one, and those of the baseline."""
+        """Return the weights of the stack, of the supervised stack and of the baseline."""
         stacks = []
         for names in entrants.members(scored.scores):
             scores, w0 = scored.stack_inputs(names, entrants.baselines)
@@ -289,12 +289,12 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         Returns
         -------
         int
-            Their number; 1 if it is not known before the rows are.
+            Their number; 1 if it depends on the rows.
         """
         return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
 
     def own_verdict(self) -> OwnVerdict:
-        """Return what the fit has found out about the model, as ``primum.compare`` asks for it.
+        """Return the verdicts of the fit on the model, in the form that ``primum.compare`` uses.
 
         Returns
         -------
@@ -315,10 +315,10 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     @property
     @abstractmethod
     def _held_out_scores(self) -> tuple[Floats, AnyArray | None]:
-        """What ``_keep_held_out`` has kept: a column per class or one of numbers, and classes."""
+        """What ``_keep_held_out`` stored: a column per class, or one of numbers, and classes."""
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata ``fit`` accepts, and which of it your own candidates receive.
+        """Return which metadata ``fit`` accepts, and which of them your own candidates receive.
 
         Returns
         -------

@@ -56,9 +56,9 @@ class SafeClassifier(
         "hist_gradient_boosting", "tabpfn", "tabicl" or "catboost" (the last three if the package
         of that name is installed), or a classifier of your own as ``(name, classifier)`` or
         ``(name, classifier, uses_unlabeled)``. If it uses unlabelled rows, which is the default, it
-        is fitted to all rows, with -1 for unknown labels (and class codes 0, 1, ... for known
-        ones), and a fourth item may be its supervised counterpart: a name or a classifier.
-        It needs ``predict_proba`` or ``decision_function``.
+        is fitted to all rows, with class codes 0, 1, ... and -1 for unknown labels, and a fourth
+        item may be its supervised counterpart: a name or a classifier. It needs ``predict_proba``
+        or ``decision_function``.
     baseline : str, classifier or list, default=("ridge", "logistic")
         The supervised model to compare with: the name of a supervised candidate, a classifier, or a
         list of names, classifiers and ``(name, classifier)``, whose mean is taken. The model is
@@ -76,9 +76,9 @@ class SafeClassifier(
         The loss by which ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
         as "roc_auc". A score that is undefined in some fold is computed from all held-out rows of
-        a repeat together. It does not affect the candidates and their weights. But
-        "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) choose the
-        decision rule, see ``cost``.
+        a repeat together. It does not affect the candidates and their weights, but
+        "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) also choose
+        the decision rule, see ``cost``.
     time_budget : float, default=None
         Seconds that ``fit`` may take. The baseline is always fitted. Every other candidate is left
         out if it would not finish in time, judging by fits to small parts of the rows and then by
@@ -97,11 +97,11 @@ class SafeClassifier(
     verbose : bool, default=False
         Whether to show progress.
     cost : dict, DataFrame or array-like, default=None
-        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``, in
-        which any other error costs 1, a DataFrame with true classes as index and predicted ones as
+        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``,
+        where any other error costs 1, a DataFrame with true classes as index and predicted ones as
         columns, or a matrix in the order of ``classes_``. The model predicts the class with the
-        least expected cost, after a calibration of its cross-fitted scores. The rule by which a
-        held-out row is judged is chosen on the other folds.
+        least expected cost, after a calibration of its cross-fitted scores. The rule for a held-out
+        row is chosen on the other folds.
     positive : object, default=None
         The class of interest, one of two: scorings such as "f1" and the threshold refer to it.
 
@@ -135,16 +135,16 @@ class SafeClassifier(
     held_out_predictions_ : array of shape (n_held_out,)
         Their predicted classes; with a decision rule, by one that was chosen on other folds.
     objective_ : Objective or None
-        What the decision rule is chosen for; None: the class with the largest score is predicted.
+        What the decision rule optimises; None: the class with the largest score is predicted.
     rule_ : DecisionRule or None
         The decision rule, chosen on the scores of all held-out rows.
     threshold_ : float or None
-        Of two classes, the positive one is predicted where its score is at least this; None without
+        With two classes, the positive one is predicted if its score is at least this; None without
         a rule.
     settlement_ : Settlement or None
         The rows of ``rows_to_label`` in their order, how many of them to label
         (``settlement_.request``) and what their labels have settled. It is not part of a model
-        file. With more than 20,000 unlabelled rows, ``rows_to_label`` finds it.
+        file. With more than 20,000 unlabelled rows, it exists after a call of ``rows_to_label``.
     order_seed_ : int
         Seed of the order in which ``rows_to_label`` lists rows.
     notes_ : list of str
@@ -158,7 +158,7 @@ class SafeClassifier(
 
     See Also
     --------
-    SafeRegressor : The same for numbers.
+    SafeRegressor : The same for numeric targets.
     TunedDecisionClassifierCV : A decision rule for any other classifier.
     ICLSClassifier : A linear semi-supervised classifier with a certificate of optimality.
     SAFEWClassifier : A combination that needs no cross-validation.
@@ -185,10 +185,10 @@ class SafeClassifier(
     Features are standardised: by all rows for candidates that use unlabelled rows, by the labelled
     training rows for the others. Sparse rows with more than 1000 columns, such as texts, are
     reduced to 50 components for candidates that use unlabelled rows, by a truncated SVD of all
-    rows; the others receive the columns. Each candidate is tuned within every training set. If
-    there are more than 4000 (spreading), 1500 (kernel, tsvm) or 1000 (icls) unlabelled rows, it
-    uses a random sample, and ``notes_`` and ``verdict_`` say so. Of more than 1500 labelled rows,
-    kernel and its counterpart use a random sample too.
+    rows; the others receive the columns. Each candidate is tuned within every training set. A
+    candidate uses a random sample of more than 4000 (spreading), 1500 (kernel, tsvm) or 1000 (icls)
+    unlabelled rows, and ``notes_`` and ``verdict_`` say so. Kernel and its counterpart also use a
+    random sample of more than 1500 labelled rows.
 
     In the folds, the held-out rows stay in the training set without their labels, so that graphs,
     kernels and components are computed once. Candidates with the weight 0 are not fitted again.
@@ -238,20 +238,20 @@ class SafeClassifier(
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
                 collection, default=None
             Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
-            DataFrame, is read once: components are those of all rows, and whatever else learns
-            from unlabelled rows uses a random sample if there are more than 20,000.
+            DataFrame, is read once: principal components come from all rows, and all other
+            candidates that use unlabelled rows get a random sample if there are more than 20,000.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row of X. Rows of one group are held out together, also where penalties
-            are chosen (spreading and its counterpart leave out single rows there), and the verdict
+            Group of each row of X. Rows of one group are held out together, also when penalties are
+            chosen (spreading and its counterpart leave out single rows there), and the verdict
             counts groups instead of rows.
         chosen : array-like of shape (n_samples,) or (n_chosen,), default=None
             Rows of X whose labels were not drawn at random, such as those that active learning
-            asked for: a mask, or indices. They are trained on in every fold (unless rows of their
-            group, or ``cv`` as pairs, say otherwise) and when penalties are chosen, but never held
-            out, and neither the verdict nor the drift test nor a share of a class counts them.
+            asked for: a mask, or indices. They are trained on in every fold (unless their group is
+            held out, or ``cv`` gives pairs of indices) and when penalties are chosen, but never
+            held out. The verdict, the drift test and the class shares do not count them.
 
         Returns
         -------
@@ -333,7 +333,7 @@ class SafeClassifier(
     def rows_to_label(
         self, X: Any = None, n: int | None = None, *, show_predictions: bool = False
     ) -> Any:
-        """Return the unlabelled rows whose labels settle whether the model makes fewer errors.
+        """Return the unlabelled rows whose labels settle which model makes fewer errors.
 
         Two fitted models can differ in error only on rows for which they predict different
         classes. These rows are listed in a random order, for the model against ``baseline_`` and
@@ -342,11 +342,11 @@ class SafeClassifier(
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame, path or Dask collection, default=None
-            Unlabelled rows to be asked about. Leave out the labelled rows of ``fit``: they are not
-            recognised, and on them models make fewer errors than on others. A Parquet file or
+            Unlabelled rows to choose from. Leave out the labelled rows of ``fit``: they are not
+            recognised, and models make fewer errors on them than on others. A Parquet file or
             folder, or a Dask array or DataFrame, is read once, block by block. None: those of
-            ``fit``, or of the last call; a model that was loaded from a file has none. More
-            than 20,000 in memory are read from the arrays that were passed to ``fit``, which must
+            ``fit``, or of the last call; a model that was loaded from a file has none. More than
+            20,000 rows in memory are read from the arrays that were passed to ``fit``, which must
             not have changed.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
@@ -357,10 +357,10 @@ class SafeClassifier(
         Returns
         -------
         DataFrame
-            The next rows without a label. The column "primum_row" has their names in the order,
-            "label" ("primum_label" if a feature is called so) is empty, and the others are the
-            features. The index is that of X, or the positions in X; rows of ``X_unlabeled`` are
-            below those of X.
+            The next rows without a label. The column "primum_row" has their names in the random
+            order, "label" ("primum_label" if a feature has that name) is empty, and the other
+            columns are the features. The index is that of X, or the positions in X; rows of
+            ``X_unlabeled`` are below those of X.
 
         Examples
         --------
@@ -383,9 +383,9 @@ class SafeClassifier(
         """Return what labels of ``rows_to_label`` say about the errors of the fitted models.
 
         The bounds hold for these fitted models on these rows, with a probability of at least 95%
-        for all pairs of models together, however often you look and whenever you stop. The
-        verdict of the fit is about rows that have not been seen. A model that is fitted again, to
-        these labels too, is a different model.
+        for all pairs of models together, however often you look and whenever you stop. The verdict
+        of the fit, in contrast, is about new rows. A model that is fitted again, with these labels
+        too, is a different model.
 
         Parameters
         ----------
@@ -415,12 +415,12 @@ class SafeClassifier(
 
     @property
     def settlement_(self) -> Settlement | None:
-        """What labels can settle, and have settled; None if no rows to label are known yet."""
+        """What labels can settle, and have settled; None before any rows to label are known."""
         return self._asked.settlement if isinstance(self._asked, ToLabel) else None
 
     @property
     def _asked(self) -> ToLabel | RowsOfFit | None:
-        """The rows to label, or those to find them in: a model that was loaded has none."""
+        """The rows to label, or the rows of ``fit`` to find them in; None for a loaded model."""
         return getattr(self, "_to_label", None)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the classifiers that combine other classifiers share: reading rows, and predicting."""
+"""Base classes of classifiers that combine other classifiers: reading rows, and predicting."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class OfClassifiers(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
     def _read(
         self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
     ) -> tuple[Any, Index, KnownLabels, Floats | None]:
-        """Return all rows, their class codes (-1: unknown), the content of y, and the weights."""
+        """Return all rows, their class codes (-1: unknown), the labels in y, and the weights."""
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         labels = read_labels(y, count_rows(X), multi_class=True)

@@ -1,9 +1,9 @@
 """A classifier that predicts what costs least: its decision rule is chosen out of fold.
 
 The labelled rows are split into folds. The classifier is fitted to the training folds, with all
-unlabelled rows if it uses them, and scores the fold held out, which is left out of training. On
-these scores the rule is chosen (``primum.judging.objectives``). Then the classifier is fitted to
-all rows, and predicts by that rule.
+unlabelled rows if it uses them, and scores the held-out fold. These scores determine the rule
+(``primum.judging.objectives``). Then the classifier is fitted to all rows, and predicts by that
+rule.
 """
 
 import warnings
@@ -38,9 +38,9 @@ from primum.reading.known import read_chosen
 from primum.reading.labels import KnownLabels
 from primum.safe.combining import OfClassifiers, scaled
 
-# Modules whose classifiers learn from rows with unknown labels.
+# Packages whose classifiers learn from rows with unknown labels.
 SEMI_SUPERVISED = ("primum.", "sklearn.semi_supervised")
-# The scoring by default, which costs replace.
+# The default scoring, which costs replace.
 DEFAULT_SCORING = "balanced_accuracy"
 # Positions of held-out rows among the labelled ones, their scores, and those of the twin.
 _Held = tuple[Index, Floats, Floats | None]
@@ -70,9 +70,9 @@ class TunedDecisionClassifierCV(OfClassifiers):
         Any classifier with ``predict_proba`` or ``decision_function``. None means a logistic
         regression after a StandardScaler.
     cost : dict, DataFrame or array-like, default=None
-        Costs of errors: ``{(true class, predicted class): cost}``, in which any other error costs
-        1, a DataFrame with true classes as index and predicted ones as columns, or a matrix in the
-        order of ``classes_``.
+        Costs of errors: ``{(true class, predicted class): cost}``, where any other error costs 1, a
+        DataFrame with true classes as index and predicted ones as columns, or a matrix in the order
+        of ``classes_``.
     positive : object, default=None
         The class of interest, one of two: ``scoring`` and the threshold refer to it.
     scoring : str, default="balanced_accuracy"
@@ -96,11 +96,11 @@ class TunedDecisionClassifierCV(OfClassifiers):
     Attributes
     ----------
     estimator_ : classifier
-        The classifier, fitted to all rows by class codes 0, 1, ...
+        The classifier, fitted to all rows with class codes 0, 1, ...
     rule_ : DecisionRule
         The decision rule; ``rule_.tuned`` says whether it was chosen on held-out scores.
     threshold_ : float or None
-        Of two classes, the positive one is predicted where its score is at least this; None with
+        With two classes, the positive one is predicted if its score is at least this; None with
         more classes.
     cost_ : array of shape (n_classes, n_classes) or None
         The costs of predicted classes (columns) for true ones (rows); None for other scorings.
@@ -123,7 +123,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
 
     Notes
     -----
-    A rule needs a held-out row of at least two classes. If no row can be held out, because a class
+    A rule needs held-out rows of at least two classes. If no row can be held out, because a class
     has too few labelled rows, a warning says so, and scores are used as probabilities.
 
     Examples
@@ -209,7 +209,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
         return self
 
     def _objective(self, labels: KnownLabels) -> Objective:
-        """Return what the rule is chosen for; an error if there is nothing to choose."""
+        """Return what the rule optimises; raise an error if there is no rule to choose."""
         costs_decide = self.cost is not None and self.scoring == DEFAULT_SCORING
         scoring = COST if costs_decide else self.scoring
         objective = read_objective(scoring, labels.classes, self.cost, self.positive)
@@ -266,7 +266,7 @@ class TunedDecisionClassifierCV(OfClassifiers):
     def _decide(
         self, objective: Objective, data: _TuningRows, labels: KnownLabels, held: _Held | None
     ) -> None:
-        """Keep the rule, and that of the supervised twin."""
+        """Store the rule, and that of the supervised twin."""
         n_classes = len(labels.classes)
         weight = None if data.weight is None else data.weight[labels.labeled]
         twin_scores = None
@@ -359,7 +359,7 @@ def _fit(entry: Entry, data: _TuningRows, rows: Index) -> Any:
 def _held_out(
     entry: Entry, data: _TuningRows, labels: KnownLabels, fold: Fold
 ) -> tuple[Floats, Floats | None]:
-    """Return the scores of held-out rows by the classifier, and by its supervised twin."""
+    """Return the scores of the classifier, and of its supervised twin, for held-out rows."""
     unknown = np.flatnonzero(data.codes < 0)
     train = np.sort(np.concatenate([labels.labeled[fold.train], unknown]))
     fitted = _fit(entry, data, train)

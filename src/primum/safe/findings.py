@@ -1,11 +1,11 @@
-"""What a fit of the safe choice has found: its verdict, its notes and its table.
+"""What a fit of the safe choice reports: its verdict, its notes and its table.
 
-The stack is judged against the baseline, and against the stack of supervised models, which says
-what unlabelled rows contribute. The weights of a stack are fitted to the out-of-fold scores, so
-that its loss on these is optimistic. For the verdict they are cross-fitted: the rows that a fold
-holds out are scored with weights that were fitted to the scores of all other rows.
+The stack is judged against the baseline, and against the stack of supervised models, which shows
+what unlabelled rows contribute. Its weights are fitted to the out-of-fold scores, so its loss on
+these is optimistic. For the verdict, weights are cross-fitted: the rows that a fold holds out are
+scored with weights that were fitted to the scores of all other rows.
 
-The second comparison is fair only between candidates and their supervised counterparts: a candidate
+The second comparison is fair only between candidates and their supervised counterparts. A candidate
 without one (none was given, or it failed) is left out of it, because it may be better or worse for
 another reason than the unlabelled rows.
 """
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from primum.safe.base import SafeStack
 
 SUPERVISED = "the same kind of model without unlabelled rows"
-# Columns of the table, and the scorings whose losses they have.
-# Of losses of numbers, whose unit nobody said.
+# The unit of losses of numbers, since a fit is not told the unit of y.
 UNIT = "units of y"
+# Columns of the table, and the scorings whose losses they contain.
 REPORTED = {"error": "accuracy", "brier": "neg_brier_score"}
 REPORTED_OF_NUMBERS = {"rmse": RMSE, "mae": "neg_mean_absolute_error"}
 
@@ -59,16 +59,15 @@ class SafeVerdict:
     Attributes
     ----------
     baseline : Verdict
-        The stack against the baseline.
+        The verdict on the stack against the baseline.
     supervised : Verdict or None
-        The stack against the one of supervised candidates: what unlabelled rows contribute. None
-        if there are no unlabelled rows.
+        The verdict on the stack against that of supervised candidates: what unlabelled rows
+        contribute. None if there are no unlabelled rows.
     text : str
-        All in words, and what was approximated or left out.
+        All verdicts in words, and what was approximated or left out.
     brier : Verdict or None
-        The stack against the baseline by the Brier score of their probabilities: better
-        probabilities need not mean fewer errors. None if the stack is judged by another loss than
-        the error.
+        The verdict by the Brier score of their probabilities: better probabilities need not mean
+        fewer errors. None if the stack is judged by another loss than the error.
 
     Notes
     -----
@@ -107,9 +106,9 @@ def judge_stacks(
     """Return the verdict on a fitted safe choice, and the cross-fitted scores of its stacks.
 
     ``codes`` are the classes that the stacks predict for unlabelled rows, if there are classes, and
-    ``found`` are those on which they differ, if all were compared. What the verdict leaves out is
-    added to what ``scored`` has as approximated; only what has a weight is mentioned. Scores of
-    numbers are in their own unit.
+    ``found`` the rows on which they differ, if all were compared. Candidates that the verdict
+    leaves out are added to the approximations of ``scored``; only candidates with a weight are
+    mentioned. Scores of numbers are in their own unit.
     """
     stack, supervised = entrants.members(scored.scores)
     unpaired = entrants.unpaired(scored.scores)
@@ -164,7 +163,7 @@ def _judge(
 
 
 def _compared(codes: Index | None, pair: tuple[int, int]) -> tuple[int, int]:
-    """Return for how many of how many unlabelled rows two stacks predict different classes."""
+    """Return (number of unlabelled rows on which two stacks differ, number of compared rows)."""
     if codes is None:
         return 0, 0
     first, second = pair
@@ -186,7 +185,7 @@ def verdict_text(
     notes: Sequence[str],
     settled: SettledPair | None = None,
 ) -> str:
-    """Return the verdicts and the notes as one text, led by what is certain."""
+    """Return the verdicts and the notes as one text, which begins with what is certain."""
     parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
     if supervised is not None:
         parts.append(contribution(supervised, measure))
@@ -196,7 +195,7 @@ def verdict_text(
 
 
 def _on_these_rows(baseline: Verdict, settled: SettledPair) -> list[str]:
-    """Return what is certain, the verdict on rows not seen, and what would settle it here."""
+    """Return what is certain, the verdict for new rows, and what would settle it on these rows."""
     if not settled.pair.needs_labels:
         share = percent(settled.pair.margin)
         few = f"This is at most {share} of the rows, which makes no practical difference."
@@ -222,7 +221,7 @@ def _interval(verdict: Verdict, measure: Measure) -> str:
 
 
 def contribution(verdict: Verdict, measure: Measure) -> str:
-    """Return a sentence on what unlabelled rows contribute, given the verdict on that."""
+    """Return a sentence on what unlabelled rows contribute, given the verdict on it."""
     size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
     interval = _interval(verdict, measure)
     clear = {
@@ -244,10 +243,10 @@ def notes_on_rows(
     of_unlabeled: AnyArray | None,
     chosen: Mask | None = None,
 ) -> list[str]:
-    """Return notes if rows are copies, or unlabelled ones missing or unlike the labelled ones.
+    """Return notes if rows are copies, or if unlabelled rows are missing or show drift.
 
-    ``of_labeled`` and ``of_unlabeled`` are the groups of the rows; None: every row is a group. The
-    chosen ones of the labelled rows were unlabelled when the others were drawn.
+    ``of_labeled`` and ``of_unlabeled`` are the groups of the rows; None: every row is a group. Rows
+    with chosen labels count as unlabelled, as they were when the other labels were drawn.
     """
     notes = [note] if (note := copies_note(rows.labeled, of_labeled)) else []
     if rows.unlabeled.shape[0] == 0:
@@ -313,7 +312,7 @@ def report_table(
 
 
 def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
-    """Return the losses of held-out rows that the table has."""
+    """Return the losses of held-out rows for the columns of the table."""
     predictions = held_out.predictions(scores)
     columns = REPORTED_OF_NUMBERS if held_out.classes is None else REPORTED
     return {

@@ -3,14 +3,14 @@
 Every candidate is prepared once and then fitted to the training rows of every fold; the tasks
 (candidate, fold) are independent and run in parallel. A candidate that fails in its preparation or
 in any fold is left out, and every failure is kept with its reason. With a time budget the
-candidates come in turn: fits to two small parts of the rows predict whether the first fold fits,
-the first fold is measured, and the rest is done only if it fits. The times include predictions of
-held-out rows: some models do most of their work there. Of these, the time in which the final model
-predicts unlabelled rows is measured too.
+candidates come in turn: fits to two small parts of the rows predict whether there is time for the
+first fold, the first fold is measured, and the rest is done only if there is time for it. The times
+include predictions of held-out rows, because some models do most of their work there. For such
+models, the time that the final model takes to predict unlabelled rows is measured too.
 
-A fit that has begun is not interrupted, so its time must be known before. The time of n rows is
-modelled as ``a + b n^g`` with the power g with which it grows (``Candidate.growth``); two fits give
-a and b. The prediction is at least the one in proportion to the rows.
+A fit that has begun is not interrupted, so its time must be predicted. The time for n rows is
+modelled as ``a + b n^g``, where the power g is a property of the candidate (``Candidate.growth``);
+two fits give a and b. The prediction is at least that of a time in proportion to the rows.
 """
 
 import time
@@ -29,19 +29,19 @@ from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRo
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stacked_scores
 
-# The shares of the rows in the two parts, and the number of rows up to which a fit takes no time.
+# The shares of the rows in the two parts, and the number of rows up to which a fit counts as free.
 SHARES = (1 / 12, 1 / 6)
 FEW_ROWS = 300
 # A fold holds out about this share of the labelled rows.
 HELD_OUT = 1 / 5
-# Of slow predictions, those of two small numbers of rows tell how long all take.
+# Slow predictions are timed on these two numbers of rows, which tell how long all take.
 PREDICTED = (25, 100)
 
 
 def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -> float:
     """Return about how long the preparation of a candidate and one fit take; 0 for few rows.
 
-    A candidate that fails is predicted to take no time: it fails again, and is then listed.
+    A candidate that fails counts as taking no time, because it will fail again and then be listed.
     """
     used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
     if candidate.most_unlabeled is not None:
@@ -52,7 +52,7 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -
     if rows.n_labeled + used <= FEW_ROWS:
         return 0.0
     try:
-        # What a first fit costs once, such as imports, is not part of the times.
+        # The first fit is not counted, because it pays once for imports and the like.
         shares = (SHARES[0], *SHARES)
         _, *pairs = (_timed(candidate, rows, labels, share, used) for share in shares)
     except Exception:
@@ -61,7 +61,7 @@ def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -
 
 
 def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> float:
-    """Return the time of n_rows, given two pairs of a number of rows and its time."""
+    """Return the time for n_rows, given the times for two numbers of rows."""
     (few, first), (more, second) = pairs
     slope = max(second - first, 0.0) / (more**growth - few**growth)
     power = second + slope * (n_rows**growth - more**growth)
@@ -161,7 +161,7 @@ def _final(prepared: Prepared, labels: Targets, probe: Any) -> tuple[CandidateMo
 
 
 def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
-    """Return scores; raise an error if they are not finite, or not as many as there should be."""
+    """Return scores; raise an error if they are not finite or have the wrong shape."""
     if scores.shape != (n_rows, n_outputs):
         raise ValueError(f"scores of shape {scores.shape} instead of {(n_rows, n_outputs)}")
     if not np.isfinite(scores).all():
@@ -176,23 +176,23 @@ class OutOfFold:
     Attributes
     ----------
     rows, labels, folds
-        What they are computed from.
+        What the scores are computed from.
     n_jobs : int or None
         Number of parallel tasks.
     progress : callable
-        Wraps the outcomes of tasks, given their total number.
+        Wraps the iterable of outcomes, given the total number of tasks.
     tell : callable
-        Receives how many folds of how many are done.
+        Called with the number of finished folds and the number of folds.
     scores : dict of arrays of shape (n_held_out, n_outputs)
-        Of the candidates that did not fail.
+        Held-out scores of the candidates that did not fail.
     prepared, seconds : dict
-        The prepared candidates, and how long each took in all.
+        The prepared candidates, and the seconds that each took in all.
     predicting : dict of str to float
         How long the final models of candidates with slow predictions will take to predict.
     failures : list of Failure
         What failed, in order.
     notes : list of str
-        What was left out, or is to be known of the rows.
+        What was left out, and remarks on the rows.
     approximated : dict of str to list of str
         What was approximated, by candidate.
     """
@@ -234,11 +234,11 @@ class OutOfFold:
         return fits + sum(self.predicting.get(name, 0.0) for name in names)
 
     def add_within(self, candidates: Sequence[Candidate], seconds: float, X: Any) -> bool:
-        """Compute the scores of candidates if they are expected to take no longer than that.
+        """Compute the scores of candidates if they are expected to take at most ``seconds``.
 
-        Their preparation and first fold, which are not interrupted, are computed only if fits to
-        fewer rows predict that there is time for them; they show how long the rest will take. X are
-        the rows that the final models will predict.
+        Preparation and first fold, which are not interrupted, are run only if fits to fewer rows
+        predict that there is time for them; they show how long the rest will take. X are the rows
+        that the final models will predict.
         """
         start = time.perf_counter()
         needed = 0.0
@@ -250,7 +250,7 @@ class OutOfFold:
         if time.perf_counter() - start + needed > seconds:
             return False
         self._prepare(candidates)
-        if time.perf_counter() - start > seconds:  # of loading a package or a network, for example
+        if time.perf_counter() - start > seconds:  # e.g. to load a network
             return self._leave_out(candidates)
         before = dict(self.seconds)
         self._score(self._alive(candidates), range(1))
@@ -306,7 +306,7 @@ class OutOfFold:
         return self.progress(parallel(delayed(attempt)(*task) for task in tasks), len(tasks))
 
     def _keep(self, name: str, step: str, outcome: Outcome) -> bool:
-        """Keep what is known of a task, and return whether it succeeded."""
+        """Record the outcome of a task, and return whether it succeeded."""
         self.seconds[name] += outcome.seconds
         self._warned.setdefault(name, {}).update(dict.fromkeys(outcome.warned))
         if outcome.failure is not None:
@@ -314,7 +314,7 @@ class OutOfFold:
         return outcome.failure is None
 
     def _finish(self, candidates: Sequence[Candidate]) -> None:
-        """Keep the scores of complete candidates."""
+        """Store the scores of complete candidates."""
         for candidate in self._alive(candidates):
             parts = self._parts.pop(candidate.name)
             self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
@@ -325,9 +325,9 @@ class OutOfFold:
             kept.pop(name, None)
 
     def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:
-        """Return the candidates fitted to all labelled rows, with their scores for rows probe.
+        """Return the candidates fitted to all labelled rows, with their scores for the rows probe.
 
-        One that fails is not among them.
+        Candidates that fail are left out.
         """
         tasks = [(_final, self.prepared[name], self.labels, probe) for name in names]
         outcomes = zip(names, self._run(tasks), strict=True)

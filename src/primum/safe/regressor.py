@@ -1,4 +1,4 @@
-"""The safe choice for numbers."""
+"""The safe choice for numeric targets."""
 
 import warnings
 from typing import Any, ClassVar, Self
@@ -21,9 +21,9 @@ from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.stack import StackedRegressor, StackNumberMixin, number_stack_of
 
-# The bounds of icls are those of the labels.
+# The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
-# What stands for an unknown class, but not for an unknown number.
+# Marks an unknown class, but not an unknown number.
 MARKER = -1
 
 
@@ -31,12 +31,12 @@ MARKER = -1
 class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor, KnownTargets]):
     """A stack of supervised and semi-supervised regressors, shrunk towards a baseline.
 
-    It does for numbers what SafeClassifier does for classes. Candidates with and without unlabelled
-    rows are tuned, and predict the labelled rows by cross-validation. The model is their weighted
-    mean, with weights that minimise half the squared error of the out-of-fold predictions, in units
-    of the variance of the known targets, plus ``shrinkage / n_labeled`` times the squared distance
-    to the baseline, ridge regression. With few labels it is close to the baseline; with more, the
-    out-of-fold predictions decide.
+    It does for numeric targets what SafeClassifier does for classes. Candidates with and without
+    unlabelled rows are tuned, and predict the labelled rows by cross-validation. The model is their
+    weighted mean, with weights that minimise half the squared error of the out-of-fold predictions,
+    in units of the variance of the known targets, plus ``shrinkage / n_labeled`` times the squared
+    distance to the baseline, ridge regression. With few labels it is close to the baseline; with
+    more, the out-of-fold predictions decide.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         Whether the model is better than ``baseline_`` (``verdict_.baseline.answer``, which is also
         ``verdict_.answer``), and whether unlabelled rows contribute to it
         (``verdict_.supervised.answer``), with probabilities and in words: ``print(reg.verdict_)``.
-        A change of the loss by less than 2% of that of the baseline counts as none.
+        A change of the loss by less than 2% of the baseline's loss counts as none.
     report_ : dict of lists
         A table with a row for each candidate and stack, for ``pandas.DataFrame(reg.report_)``: its
         kind, its weights, out-of-fold RMSE and mean absolute error (cross-fitted for the stacks),
@@ -189,18 +189,18 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
                 collection, default=None
             Further unlabelled rows, each of weight 1. A Parquet file or folder, or a Dask array or
-            DataFrame, is read once: components are those of all rows, and whatever else learns
-            from unlabelled rows uses a random sample if there are more than 20,000.
+            DataFrame, is read once: principal components come from all rows, and all other
+            candidates that use unlabelled rows get a random sample if there are more than 20,000.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row of X, in the candidates, the weights of the stack and the verdict.
             The graph and the kernel have a node for every row, whatever its weight above 0.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row of X. Rows of one group are held out together, also where penalties
-            are chosen, and the verdict counts groups instead of rows.
+            Group of each row of X. Rows of one group are held out together, also when penalties are
+            chosen, and the verdict counts groups instead of rows.
         chosen : array-like of shape (n_samples,) or (n_chosen,), default=None
             Rows of X whose targets were not drawn at random, such as those that active learning
-            asked for: a mask, or indices. They are trained on, but never held out, and neither the
-            verdict nor the drift test counts them.
+            asked for: a mask, or indices. They are trained on, but never held out, and the verdict
+            and the drift test do not count them.
 
         Returns
         -------

@@ -11,8 +11,8 @@ set brings f0 nearer to every point of that set. So if the true labels y are in 
     || F w - y ||^2 <= || f0 - y ||^2,
 
 whatever they are. If the baseline were a candidate, f0 would be in the hull and the result would
-be f0. With several classes, F has one row per row and class. With weights of rows the norm
-is the weighted one, in which the same holds.
+be f0. With several classes, F has one row per data row and class. With row weights, the same holds
+in the weighted norm.
 """
 
 from typing import Any, Self
@@ -34,9 +34,9 @@ from primum.safe.stack import nearest_in_hull
 class SAFEWClassifier(CombiningClassifier):
     """The mixture of semi-supervised candidates that is nearest to a supervised baseline.
 
-    The candidates' scores for the unlabelled rows are mixed such that the mixture is as near as
-    possible, in squared distance, to those of the baseline. If some mixture of the candidates is
-    the truth, the result is at least as near to it as the baseline is.
+    The candidates' scores for the unlabelled rows are mixed so that the mixture is as near as
+    possible, in squared distance, to the scores of the baseline. If some mixture of the candidates
+    is the truth, the result is at least as near to it as the baseline is.
 
     Parameters
     ----------
@@ -55,10 +55,9 @@ class SAFEWClassifier(CombiningClassifier):
     weights_ : dict of str to float
         Weight of each candidate.
     gap_ : float
-        Proven bound on how much the squared distance to the baseline exceeds the least one.
+        Proven bound on how much the squared distance to the baseline exceeds its minimum.
     candidates_ : dict of str to classifier
-        The fitted candidates that have weight, fitted to class codes 0, 1, ..., which they
-        predict.
+        The candidates with a weight above 0, fitted to class codes 0, 1, ..., which they predict.
     baseline_ : NamedClassifier
         The baseline, fitted to the labelled rows; it predicts classes.
     supervised_ : NamedClassifier
@@ -72,7 +71,7 @@ class SAFEWClassifier(CombiningClassifier):
 
     See Also
     --------
-    AgnosticClassifier : Uses a semi-supervised classifier only where it is significantly better.
+    AgnosticClassifier : Uses a semi-supervised classifier only if it is significantly better.
 
     Notes
     -----
@@ -80,8 +79,8 @@ class SAFEWClassifier(CombiningClassifier):
     labels are a mixture of the candidates' scores; new rows are given the same mixture. Without
     unlabelled rows, the labelled ones are used in their place.
 
-    A candidate whose scores are almost those of the baseline, such as a self-learned version of
-    it, is nearest to it and has almost all the weight: the result is then hardly more than that
+    A candidate with almost the scores of the baseline, such as a self-learned version of it, is
+    nearest to it and gets almost all the weight: the result is then hardly more than that
     candidate. Choose candidates that differ from the baseline.
 
     References
@@ -150,7 +149,7 @@ class SAFEWClassifier(CombiningClassifier):
         ]
 
     def _mix(self, fitted: dict[str, Any], X: Any, row_weight: Floats | None) -> None:
-        """Keep the weights of the mixture nearest to the baseline on rows X."""
+        """Store the weights of the mixture that is nearest to the baseline on rows X."""
         n_classes = len(self.classes_)
         scores, target = (
             np.column_stack(
@@ -197,7 +196,7 @@ class SAFEWClassifier(CombiningClassifier):
         Returns
         -------
         array of shape (n_samples,)
-            The class with the largest probability; the first of them if several are equal.
+            The class with the largest probability; the first one if several are tied.
         """
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])

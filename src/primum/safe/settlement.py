@@ -1,11 +1,11 @@
 """Settling whether a fitted stack makes fewer errors than others, on given unlabelled rows.
 
-The stack is compared with its baseline, and with the stack of supervised models. Each pair can
-differ in error only on the rows for which the two predict different classes. These rows are found
-here, asked for as a table, and their labels are read by `primum.judging.settlement`.
+The stack is compared with its baseline, and with the stack of supervised models. The two models of
+a pair can differ in error only on rows for which they predict different classes. This module finds
+these rows and returns them as a table; `primum.judging.settlement` reads their labels.
 
-The rows of ``fit`` are known by their positions in X, and those of X_unlabeled by the positions
-that they would have below X. Where rows have an index of their own, they are known by that.
+The rows of ``fit`` are named by their positions in X, and those of X_unlabeled by the positions
+that they would have below X. Rows with an index of their own are named by that.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
 STACKS = ("the model", "the baseline", "the supervised stack")
 PAIRS = ((1, 0), (2, 0))
-# With a time budget, stacks are compared on a sample of this many of the unlabelled rows ...
+# With a time budget, stacks are compared on at most this many unlabelled rows ...
 MOST_COMPARED = 5000
 # ... and without one on this many: predicting a million takes longer than the rest of a fit.
 MOST_PREDICTED = 20_000
@@ -57,7 +57,7 @@ class ToLabel:
     X : DataFrame, array or CSR array
         The rows, in this order.
     index : array
-        By which names the rows are known.
+        Names of the rows.
     codes : array of shape (n_listed, 3)
         What the stacks predict.
     known : mapping
@@ -76,13 +76,13 @@ class ToLabel:
         return replace(self, settlement=settlement)
 
     def with_labels_of(self, other: "ToLabel | None") -> "ToLabel":
-        """Return the same with the labels of another one that asks for the same rows."""
+        """Return the same with the labels of ``other``, if that asks for the same rows."""
         if other is None or not self._asks_as(other):
             return self
         return replace(self, settlement=other.settlement, known=other.known)
 
     def _asks_as(self, other: "ToLabel") -> bool:
-        """Return whether another one has the same questions, names, predictions and rows."""
+        """Return whether ``other`` has the same questions, names, predictions and rows."""
         return (
             other.settlement.questions == self.settlement.questions
             and np.array_equal(other.index, self.index)
@@ -93,7 +93,7 @@ class ToLabel:
     def table(self, n: int | None, classes: AnyArray | None) -> Any:
         """Return a table of the next n rows without a label; None: the expected number.
 
-        With ``classes``, it has what the stacks predict.
+        With ``classes``, it shows what the stacks predict.
         """
         asked = self.settlement
         places = asked.next_places(n)
@@ -135,7 +135,7 @@ def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Fl
 
 
 def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) -> list[str]:
-    """Return a note if stacks are compared on a sample, but not for lack of time."""
+    """Return a note if stacks are compared on a sample, unless that is due to the time budget."""
     if n_compared == rows.n_unlabeled or (rows.sampled is None and safe.time_budget is not None):
         return []
     compare = "rows_to_label()" if rows.sampled is None else "rows_to_label(X)"
@@ -148,7 +148,7 @@ def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) 
 def disagreements_in_fit(
     safe: "SafeClassifier", rows: "SharedRows", codes: Index
 ) -> Disagreements | None:
-    """Return the unlabelled rows of ``fit`` on which stacks differ; None if that says nothing."""
+    """Return the unlabelled rows of ``fit`` on which stacks differ; None if labels do not help."""
     if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.n_unlabeled:
         return None
     return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
@@ -193,7 +193,7 @@ def ask_about_stacks(
 
 
 def _wins(verdict: Verdict | None) -> tuple[float, float]:
-    """Return on how many held-out rows either model alone was right."""
+    """Return the numbers of held-out rows on which each model alone was right."""
     if verdict is None or verdict.disagreement is None:
         return 0.0, 0.0
     return verdict.disagreement.better, verdict.disagreement.worse
@@ -205,9 +205,9 @@ def to_label(
     index: AnyArray | None,
     known: Mapping[Any, int] | None = None,
 ) -> ToLabel:
-    """Return the rows to label, as far as a question needs them.
+    """Return the rows to label that some question needs.
 
-    ``index`` has the names of *all* rows; None: they are known by their positions.
+    ``index`` has the names of *all* rows; None: their positions are their names.
     """
     names = found.positions if index is None else index[found.positions]
     verdicts = safe.verdict_.baseline, safe.verdict_.supervised
@@ -223,9 +223,9 @@ def to_label(
 
 @dataclass(frozen=True)
 class RowsOfFit:
-    """The arguments of a fit, whose rows are compared when somebody asks for rows to label.
+    """The arguments of a fit, whose rows are compared only when the user asks for rows to label.
 
-    They are those of the caller, not copies. ``checksum`` is that of what the fit read.
+    They are the caller's arrays, not copies. ``checksum`` is that of the rows that the fit read.
     """
 
     X: Any = field(repr=False)
@@ -248,7 +248,7 @@ class RowsOfFit:
 
 
 def checksum_of(safe: "SafeClassifier", given: ClassArguments) -> tuple[int, ...]:
-    """Return a checksum of the rows that were given, and of which of them have which label."""
+    """Return a checksum of the given rows and their labels."""
     labels = given.labels
     parts = [labels.labeled, labels.codes, given.known, given.unknown]
     with using_threads(effective_n_jobs(safe.n_jobs)):
@@ -299,7 +299,7 @@ def rows_and_table(
     n: int | None,
     show_predictions: bool,
 ) -> tuple[ToLabel, Any]:
-    """Return the rows to label, of X if it is given, and a table of the next ones."""
+    """Return the rows to label, those of X if it is given, and a table of the next ones."""
     if isinstance(X, Integral):
         raise TypeError(f"X must be rows, got {X}: pass the number of rows to label as n={X}.")
     if X is None:
@@ -310,14 +310,14 @@ def rows_and_table(
 
 
 def known_rows(safe: "SafeClassifier", asked: "ToLabel | RowsOfFit | None") -> ToLabel:
-    """Return the rows to label of the last call, or else among those of ``fit``."""
+    """Return the rows to label of the last call, or else of ``fit``."""
     if isinstance(asked, ToLabel):
         return asked
     return look_for(safe, None) if asked is None else asked.to_label(safe)
 
 
 def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
-    """Return the rows to label among given ones, wherever they are."""
+    """Return the rows to label among given rows, wherever these are stored."""
     if safe.judged_by != "accuracy":
         raise ValueError(
             "Labels of the rows on which models differ settle which makes fewer errors, but not "
@@ -334,7 +334,7 @@ def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
 
 
 def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
-    """Return the rows on which stacks differ, wherever they are."""
+    """Return the rows on which stacks differ, wherever X is stored."""
 
     def predict(rows: Any) -> Index:
         checked = validate_data(safe, rows, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -345,12 +345,12 @@ def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
 
 
 def own_index(parts: list[Any]) -> AnyArray | None:
-    """Return the names of rows that have an index of their own; None if it does not tell them.
+    """Return the names of rows that have an index of their own; None if names are ambiguous.
 
     Parameters
     ----------
     parts : list of array-like
-        The rows, one part below the other.
+        The rows, in parts that follow one another.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def own_index(parts: list[Any]) -> AnyArray | None:
 
 
 def _are_equal(X: Any, other: Any) -> bool:
-    """Return whether rows in memory have the same values, in whatever form."""
+    """Return whether rows in memory have the same values, in whatever container."""
     if X.shape != other.shape:
         return False
     if sparse.issparse(X) and sparse.issparse(other):
@@ -387,7 +387,7 @@ def _dense(X: Any) -> Floats:
 
 
 def _are_numbers(index: AnyArray) -> bool:
-    """Return whether names are stored as numbers; the largest unsigned ones are texts, as ids."""
+    """Return whether names are stored as integers; the largest unsigned ones are stored as text."""
     if index.dtype.kind == "u":
         return int(index.max(initial=0)) <= np.iinfo(np.intp).max
     return index.dtype.kind == "i"

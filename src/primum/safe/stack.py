@@ -1,6 +1,6 @@
-"""A fitted stack: the weighted scores of fitted candidates.
+"""A fitted stack, the weighted scores of fitted candidates, and how its weights are found.
 
-The point of a convex hull that is nearest to a given one.
+**The nearest point.** The point of a convex hull that is nearest to a given one solves
 
     minimise over w >= 0, sum(w) = 1    || F w - f ||^2
 
@@ -9,9 +9,9 @@ of the columns of G. It is a problem of non-negative least squares: for v = s w,
 
     || G v ||^2 + (1'v - 1)^2 = s^2 || G w ||^2 + (s - 1)^2,
 
-which, for every s, is least for the same w (Lawson & Hanson 1974, chapter 23).
+and the same w minimises this for every s (Lawson & Hanson 1974, chapter 23).
 
-Weights of a stack of candidates, from their out-of-fold scores.
+**The weights** of a stack of candidates come from their out-of-fold scores,
 
     minimise over w >= 0, sum(w) = 1
 
@@ -19,13 +19,13 @@ Weights of a stack of candidates, from their out-of-fold scores.
 
 O_i is the matrix (outputs, candidates) of the scores of row i, y_i its one-hot label and v_i its
 weight. The factor 1/2 makes the loss of two classes, written as two columns, equal to the squared
-error of the score of one of them. Of numbers there is one output, and y_i is standardised by the
-labelled rows: the loss is half the squared error in units of the variance.
+error of the score of one of them. For numeric targets there is one output, and y_i is standardised
+by the labelled rows: the loss is half the squared error in units of the variance.
 
 The shrinkage towards the baseline w0 vanishes as 1/L, where L is the number of labelled rows: with
-few labels the stack is the baseline, with many it is what the scores show. With the shrinkage as
-further rows, the solution is the point of a convex hull nearest to the labels; it is unique, even
-if candidates are equal.
+few labels the stack is close to the baseline, with many the scores decide. With the shrinkage
+written as further rows, the solution is the point of a convex hull nearest to the labels. It is
+unique, even if candidates are equal.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ from primum.safe.candidates import CandidateModel
 def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
     """Return the weights of the columns of points nearest to the target, and their proven gap.
 
-    The gap bounds how much the squared distance exceeds the least one, by convexity.
+    By convexity, the gap bounds how much the squared distance exceeds the minimum.
     """
     residuals = points - target[:, None]
     n_points = residuals.shape[1]
@@ -123,8 +123,8 @@ def weights_on(
 ) -> tuple[Floats, float]:
     """Return the weights of candidates with given held-out scores, and their gap.
 
-    ``values`` are what the scores of all labelled rows should be. ``among`` are positions of the
-    held-out rows to fit to; by default all.
+    ``values`` are the ideal scores of all labelled rows. ``among`` are positions of the held-out
+    rows to fit to; by default all.
     """
     index = np.arange(len(scores)) if among is None else among
     weight = held_out.row_weight
@@ -152,9 +152,9 @@ def cross_fitted(
     return stacked
 
 
-# Rows are scored in blocks, because kernels and neighbours need a number per row and training row.
+# Rows are scored in blocks, because kernels and neighbours need a number per pair of rows.
 BLOCK = 4096
-# From the scores (n_rows, n_outputs) of rows to one value, or several, for each.
+# Function of the scores (n_rows, n_outputs) that returns one or several values per row.
 OfScores = Callable[[Floats], AnyArray]
 
 
@@ -262,9 +262,9 @@ class StackPredictionMixin(StackMixin):
         Returns
         -------
         array of shape (n_samples,)
-            The class with the largest score. Of two classes with equal scores it is the second, of
-            more the first. If errors have costs, or the scoring is about one class, the class that
-            the decision rule chooses for them. A lazy Dask array if the rows are a Dask collection.
+            The class with the largest score; in a tie the second of two classes, or the first of
+            more. If errors have costs, or the scoring is about one class, the class that the
+            decision rule chooses. A lazy Dask array if the rows are a Dask collection.
         """
         check_is_fitted(self, "models_")
         return self._of_scores(X, self._classes_of, self.classes_.dtype)
@@ -279,7 +279,7 @@ class StackPredictionMixin(StackMixin):
 
 
 class StackNumberMixin(StackMixin):
-    """Predictions of numbers: weighted scores, which are standardised, in the unit of the targets.
+    """Predictions of numbers: weighted standardised scores, converted to the unit of the targets.
 
     ``target_mean_`` and ``target_scale_`` are the mean and the standard deviation of the known
     targets.
@@ -370,7 +370,7 @@ class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
 
 class StackedRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
-    """A fitted stack of candidates for numbers.
+    """A fitted stack of candidates for numeric targets.
 
     It is part of a fitted SafeRegressor; its own ``fit`` does nothing.
 

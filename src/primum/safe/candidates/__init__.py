@@ -21,7 +21,7 @@ from primum.safe.candidates.linear import AllComponents, labeled_components, log
 from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
 from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
 
-# All that this library has, by name.
+# All candidates of this library for classes, by name.
 CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
@@ -39,7 +39,7 @@ CANDIDATES: dict[str, Candidate] = {
         Supervised("svm", svm),
     )
 }
-# The same for numeric targets; icls is one of them where there are bounds.
+# The same for numeric targets; with bounds, icls is added.
 NUMBER_CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
@@ -53,8 +53,8 @@ NUMBER_CANDIDATES: dict[str, Candidate] = {
 }
 NUMBER_DEFAULT = ("ridge", "components", "kernel", "forest")
 BASELINE = ("ridge", "logistic")
-# Not icls: in races over the paper's data sets the stack makes the same errors without it, and it
-# takes most of the time.
+# icls is left out: in races over the paper's data sets the stack makes the same errors without it,
+# and it takes most of the time.
 DEFAULT = ("ridge", "logistic", "components", "spreading", "kernel", "tsvm", "forest")
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A supervised candidate of the safe choice, alone: a classifier or regressor for comparisons."""
+"""A supervised candidate of the safe choice as a classifier or regressor, for comparisons."""
 
 from abc import abstractmethod
 from typing import Any, Self

@@ -1,13 +1,13 @@
-"""What a candidate of the safe choice is.
+"""Base classes of the candidates of the safe choice, and the rows and targets that they share.
 
-A candidate gives every row one score in [0, 1] per class or, where the targets are numbers, one
-score: the predicted number, standardised. It is prepared once for all folds, and then tuned and
-fitted to the labelled rows of each. What depends on the features only (components, graphs, kernels)
-belongs to the preparation: the rows that a fold holds out stay there, without their labels.
+A candidate gives every row one score in [0, 1] per class or, with numeric targets, one score: the
+standardised prediction. It is prepared once for all folds, and then tuned and fitted to the
+labelled rows of each. What depends on features alone (components, graphs, kernels) belongs to the
+preparation, which includes the rows that a fold holds out, without their labels.
 
-A fitted candidate is a map from rows to scores. It consists of arrays, and can be stored without
-the estimators that produced it. One that is linear is a map of the features as given:
-standardisation and projections are absorbed.
+A fitted candidate is a function from rows to scores. It consists of arrays, and can be stored
+without the estimators that produced it. A linear one takes the features as given: standardisation
+and projections are absorbed into its coefficients.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class CandidateModel(ABC):
 
 @dataclass(frozen=True)
 class LinearModel(CandidateModel):
-    """Scores from one linear function per class, or of one number.
+    """Scores from one linear function per class, or from one for a numeric target.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class LinearModel(CandidateModel):
         Whether the linear functions are logarithms of probabilities, up to a constant; otherwise
         they are least-squares scores.
     are_shares : bool
-        Whether least-squares scores are of classes, and moved to the nearest point of the simplex;
-        those of a number remain as they are.
+        Whether least-squares scores belong to classes and are moved to the nearest point of the
+        simplex; those of a numeric target are not.
     """
 
     coef: Floats
@@ -70,7 +70,7 @@ def linear_model(
 ) -> LinearModel:
     """Return a model of decision values, one row of ``coef`` for each class that occurs."""
     # The probability of a class that does not occur underflows to 0, and its least-squares score is
-    # as far below the others as it can be.
+    # far below the others.
     offset = np.full(labels.n_classes, -1e6)
     offset[labels.present] = intercept
     everywhere = np.zeros((coef.shape[1], labels.n_classes))
@@ -79,7 +79,7 @@ def linear_model(
 
 
 def constant_model(targets: "Targets", n_features: int) -> LinearModel:
-    """Return the model that gives all rows the mean of the targets, such as shares of classes."""
+    """Return the model that gives all rows the mean of the targets, such as class shares."""
     return least_squares_model(np.zeros((n_features, targets.n_outputs)), targets.mean, targets)
 
 
@@ -120,7 +120,7 @@ class Affine:
 
 
 def standardisation(X: Any) -> Affine:
-    """Return what standardises features; sparse ones are scaled but not centred."""
+    """Return the change that standardises features; sparse ones are scaled but not centred."""
     from sklearn.preprocessing import StandardScaler
 
     centred = not sparse.issparse(X)
@@ -130,11 +130,11 @@ def standardisation(X: Any) -> Affine:
 
 
 def as_given(X: Any) -> Affine:
-    """Return what weighs features that have their scales already; sparse ones by their rarity.
+    """Return the change of features whose scales are kept; sparse ones are weighted by rarity.
 
-    A word that occurs in few rows says more than one that occurs in all, but not as much more as
-    with unit variance. The weight is the usual ``1 + log((1 + n) / (1 + n_j))``, where n_j of n
-    rows are not 0; it is 1 for a column without zeros.
+    A word that occurs in few rows says more than one that occurs in all, but unit variance would
+    give it too much weight. The weight is the usual ``1 + log((1 + n) / (1 + n_j))``, where n_j of
+    n rows are not 0; it is 1 for a column without zeros.
     """
     n_rows, n_features = X.shape
     is_sparse = sparse.issparse(X)
@@ -143,7 +143,7 @@ def as_given(X: Any) -> Affine:
     return Affine(1.0 / weight, np.zeros(n_features))
 
 
-# From rows to the change that makes their features comparable.
+# Function of rows that returns the change which makes their features comparable.
 Scaling = Callable[[Any], Affine]
 
 
@@ -166,11 +166,11 @@ class SharedRows:
     scaling : callable
         How candidates make features comparable, given the rows they learn from.
     reduced : SharedRows or None
-        Of rows that are too wide, the same rows with fewer features; see ``wide``.
+        The same rows with fewer features, if they are too wide; see ``wide``.
     reduction : Affine or None
-        To these features.
+        The change to these features.
     sampled : Sampled or None
-        Of what ``unlabeled`` is a sample, if it has not all unlabelled rows.
+        What ``unlabeled`` is a sample of, unless it has all unlabelled rows.
     """
 
     labeled: Any
@@ -200,7 +200,7 @@ class SharedRows:
         return stack_rows([self.labeled, self.unlabeled])
 
     def standardised(self) -> tuple["SharedRows", Affine]:
-        """Return the rows standardised by all of them, or as ``scaling`` says, and how."""
+        """Return the rows, changed by the ``scaling`` of all of them, and the change."""
         change = self.scaling(self.all)
         labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
         return replace(self, labeled=labeled, unlabeled=unlabeled), change
@@ -210,12 +210,12 @@ class SharedRows:
         return self.reduced if candidate.reduces and self.reduced is not None else self
 
     def with_labeled(self, rows: Index) -> "SharedRows":
-        """Return the same with some of the labelled rows."""
+        """Return the same with only some of the labelled rows."""
         reduced = None if self.reduced is None else self.reduced.with_labeled(rows)
         return replace(self, labeled=self.labeled[rows], reduced=reduced)
 
     def sampled_for(self, candidate: "Candidate") -> "SharedRows":
-        """Return the rows with as many unlabelled ones as a candidate uses."""
+        """Return the rows with at most as many unlabelled ones as a candidate uses."""
         most = candidate.most_unlabeled
         return self if most is None else self.with_at_most(most)
 
@@ -249,7 +249,7 @@ def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:
 
 
 class Targets(ABC):
-    """What is known of labelled rows, classes or numbers, with weights (None: 1) and groups.
+    """The known targets of labelled rows, classes or numbers, with weights (None: 1) and groups.
 
     Those that are ``chosen`` (None: none) were not drawn at random.
     """
@@ -273,7 +273,7 @@ class Targets(ABC):
     @property
     @abstractmethod
     def mean(self) -> Floats:
-        """The scores of a model that knows only the labels drawn at random."""
+        """The scores of a constant model, from the labels drawn at random."""
 
     @property
     @abstractmethod
@@ -282,7 +282,7 @@ class Targets(ABC):
 
     @abstractmethod
     def unknown(self, n_rows: int) -> AnyArray:
-        """Return what estimators that use unlabelled rows are given for them."""
+        """Return the targets that mark unlabelled rows for estimators that use them."""
 
     @abstractmethod
     def restored(self, scores: Floats) -> Floats:
@@ -290,11 +290,11 @@ class Targets(ABC):
 
     @abstractmethod
     def take(self, rows: Index) -> Self:
-        """Return those of some rows."""
+        """Return the targets of some rows."""
 
     @abstractmethod
     def part(self, share: float, seed: int) -> Index:
-        """Return the positions of about that share of the rows, enough to fit a model to."""
+        """Return the positions of about this share of the rows, but of enough to fit a model to."""
 
     def __len__(self) -> int:
         return len(self.given)
@@ -346,7 +346,7 @@ class ClassTargets(Targets):
         return scores
 
     def part(self, share: float, seed: int) -> Index:
-        """Return the positions of about that share of the rows, two of every class that has two."""
+        """Return the positions of about this share of the rows, two of each class that has two."""
         rng = np.random.default_rng(seed)
         parts = []
         for code in self.present:
@@ -391,7 +391,7 @@ class NumberTargets(Targets):
     numbers : array of shape (n_rows,)
         The numbers, in their own unit.
     scale : TargetScale
-        How they are standardised: scores and penalties do not depend on their unit.
+        How they are standardised, so that scores and penalties do not depend on their unit.
     """
 
     numbers: Floats
@@ -449,7 +449,7 @@ def partly_labelled(
 ) -> tuple[Any, AnyArray, Floats | None]:
     """Return all rows, their targets and weights (None: 1), with targets of the rows train only.
 
-    Those are the first; the unlabelled rows and the other labelled ones have an unknown target.
+    The rows train come first; all other rows, labelled or not, have an unknown target.
     """
     hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
     X = stack_rows([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
@@ -478,11 +478,11 @@ class Prepared(ABC):
 
     @abstractmethod
     def held_out(self, train: Index, test: Index, labels: Any) -> Floats:
-        """Return the scores of the labelled rows test of the model fitted to those of train."""
+        """Return the scores that the model fitted to the rows train gives to the rows test."""
 
 
 class PreparedAsGiven(Prepared):
-    """A candidate of the features as they are given: nothing can be computed in advance."""
+    """A candidate that uses the features as given, so that nothing is computed in advance."""
 
     rows: SharedRows
 
@@ -500,15 +500,15 @@ class Candidate(ABC):
     uses_unlabeled : bool
         Whether it learns from unlabelled rows.
     counterpart : str or None
-        The name of the supervised candidate to which it is compared; None if it is supervised.
+        The name of the supervised candidate with which it is compared; None if it is supervised.
     most_unlabeled : int or None
         Of more unlabelled rows, a random sample is used; None: all.
     most_labeled : int or None
         Of more labelled rows, a random sample is used; None: all.
     growth : float
-        With which power of the number of rows the time of its preparation and of a fit grows.
+        The power of the number of rows with which the time of its preparation and of a fit grows.
     reduces : bool
-        Whether it receives the components of all rows, if these are too wide.
+        Whether it receives the principal components of rows that are too wide.
     slow_prediction : bool
         Whether predictions may take as long as fits, so that their time has to be measured.
     """
@@ -540,9 +540,8 @@ class PreparedRows(PreparedAsGiven):
     rows : SharedRows
         The rows.
     fit_rows : callable
-        Labelled training rows, their labels, a seed and a scaling to the model.
-    note : str
-        What was approximated.
+        Function of labelled training rows, their labels, a seed and a scaling that returns the
+        model. note : str What was approximated.
     """
 
     rows: SharedRows
@@ -562,9 +561,8 @@ class Supervised(Candidate):
     name : str
         Its name.
     fit_rows : callable
-        Labelled training rows, their labels, a seed and a scaling to the model.
-    growth : float, default=1
-        With which power of the number of rows its time grows.
+        Function of labelled training rows, their labels, a seed and a scaling that returns the
+        model. growth : float, default=1 The power of the number of rows with which its time grows.
     most_labeled : int or None, default=None
         Of more labelled rows, a random sample is used; None: all.
     """
@@ -585,16 +583,16 @@ class Supervised(Candidate):
 
 @dataclass(frozen=True)
 class PreparedLinear(Prepared):
-    """A linear candidate of new features, which are computed once.
+    """A linear candidate that uses new features, which are computed once.
 
     Attributes
     ----------
     change : Affine
-        To the new features.
+        The change to the new features.
     labeled : array or CSR matrix
         The new features of the labelled rows.
     fit_changed : callable
-        Positions of the training rows, and the labels of all, to the model of the new features.
+        Function of the positions of training rows and the labels of all that returns the model.
     note : str
         What was approximated.
     """

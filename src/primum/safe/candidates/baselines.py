@@ -1,7 +1,7 @@
 """The baselines of the safe choice, ridge and logistic regression, as estimators of comparisons.
 
-They are the very candidates of the stack, for rows that have their scales already: what a stack is
-shrunk to, what it is judged against and what a user would deploy instead of it are one model.
+They are the candidates of the stack themselves, for rows that have their scales already. So a stack
+is shrunk towards, judged against and replaced by one and the same model.
 """
 
 from dataclasses import replace
@@ -25,12 +25,12 @@ Known = TypeVar("Known", ClassTargets, NumberTargets)
 
 
 def unscaled(X: Any) -> Affine:
-    """Return what leaves rows as they are."""
+    """Return the change that leaves rows as they are."""
     return Affine(np.ones(X.shape[1]), np.zeros(X.shape[1]))
 
 
 class OfGroups(TakesGroups):
-    """Rows of one group are left out together where a penalty is chosen.
+    """Base of classifiers that leave out groups of rows together when a penalty is chosen.
 
     Parameters
     ----------

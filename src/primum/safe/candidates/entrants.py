@@ -2,8 +2,8 @@
 
 A user's classifier is fitted to class codes 0, 1, ..., with -1 for unknown labels if it uses
 unlabelled rows, and its scores are read as ``reading.classifiers.class_scores`` does. A user's
-regressor is fitted to the numbers as they are given, with NaN for unknown ones. Every random_state
-that was left open is set.
+regressor is fitted to the numbers as given, with NaN for unknown ones. Every random_state that is
+None is set.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +59,7 @@ class WrappedRegressor(CandidateModel):
     columns: AnyArray | None
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
-        # Rows of its own: a regressor that alters them must not alter the caller's.
+        # A copy, so that a regressor that alters its rows does not alter the caller's.
         predicted = self.regressor.predict(as_table(X, self.columns).copy())
         return self.scale.standardised(np.asarray(predicted, dtype=float)).reshape(X.shape[0], -1)
 
@@ -86,7 +86,7 @@ class PreparedWrapped(PreparedAsGiven):
 
 
 class Wrapped(Candidate):
-    """A user's estimator, whose time is taken to grow with the square of the rows.
+    """A user's estimator; its time is taken to grow with the square of the number of rows.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Wrapped(Candidate):
     counterpart : str or None
         The name of the supervised candidate with which it is compared.
     weighted : bool or None
-        Whether ``fit`` is passed the weights of rows; None: if it has that parameter.
+        Whether ``fit`` receives the weights of rows; None: if it has that parameter.
     """
 
     growth = 2.0
@@ -117,20 +117,20 @@ class Wrapped(Candidate):
 
 @dataclass(frozen=True)
 class Roster:
-    """The candidates that there are by name, and what those of a user must be.
+    """The candidates that can be asked for by name, and what a user's own must be.
 
     Attributes
     ----------
     known : mapping of str to Candidate
-        All by name.
+        Candidates by name.
     on_request : mapping of str to Candidate
-        Further ones, such as those of other packages.
+        Further ones, which are never used by default, such as those of other packages.
     default : sequence of str
-        Those that are used by default.
+        Names of those that are used by default.
     what : str
-        What a user's own is called, "classifier" or "regressor".
+        What a user's own must be: "classifier" or "regressor".
     check : callable
-        The name and the estimator of a user's own; raises an error if it cannot be used.
+        Function of the name and estimator of a user's own that raises an error if it is unusable.
     """
 
     known: Mapping[str, Candidate]
@@ -167,9 +167,9 @@ OF_CLASSES = Roster(CANDIDATES, ON_REQUEST, DEFAULT, "classifier", _check_scores
 
 
 def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
-    """Return the candidates for numeric targets; with bounds, icls is one of them.
+    """Return the roster for numeric targets; with bounds, icls is one of the candidates.
 
-    ``bounds`` are a pair of numbers, or "labels": the range of the training rows.
+    ``bounds`` are a pair of numbers, or "labels" for the range of the training targets.
     """
     known, default = dict(NUMBER_CANDIDATES), list(NUMBER_DEFAULT)
     if bounds is not None:
@@ -186,11 +186,11 @@ class Entrants:
     Attributes
     ----------
     candidates : list of Candidate
-        Of the stack.
+        Candidates of the stack.
     supervised : list of Candidate
-        Those of them that use no unlabelled rows, and the counterparts of the others.
+        Its supervised candidates, and the supervised counterparts of the others.
     baselines : list of str
-        Names of candidates in both.
+        Names of the candidates of the baseline, which are in both lists.
     notes : list of str
         What was left out, and why.
     """
@@ -206,10 +206,10 @@ class Entrants:
         return list({c.name: c for c in (*self.candidates, *self.supervised)}.values())
 
     def members(self, names: Any) -> tuple[list[str], list[str]]:
-        """Return the names of the stack and of its supervised one, of candidates that have scores.
+        """Return the names of the scored candidates of the stack, and of the supervised stack.
 
-        A counterpart whose candidates have all failed leaves the supervised stack too: it would
-        win or lose with a kind of model that the stack does not have.
+        A counterpart whose candidates have all failed leaves the supervised stack too, which
+        otherwise would have a kind of model that the stack lacks.
         """
         stack = [c.name for c in self.candidates if c.name in names]
         needed = {*stack, *(c.counterpart for c in self.candidates if c.name in stack)}
@@ -222,12 +222,12 @@ class Entrants:
         return [c.name for c in using if c.counterpart not in names]
 
     def can_attribute(self, unpaired: list[str]) -> bool:
-        """Return whether a candidate other than the given ones uses unlabelled rows."""
+        """Return whether a candidate that has a counterpart uses unlabelled rows."""
         return any(c.uses_unlabeled and c.name not in unpaired for c in self.candidates)
 
     @property
     def units(self) -> list[list[Candidate]]:
-        """What is computed together: the baselines, then every other candidate and counterpart."""
+        """What is computed together: the baselines, then each candidate with its counterpart."""
         by_name = {candidate.name: candidate for candidate in self.all}
         units, seen = [[by_name[name] for name in self.baselines]], set(self.baselines)
         for candidate in self.all:
@@ -277,7 +277,7 @@ def _read_names(candidates: Any, known: dict[str, Candidate], roster: Roster) ->
 
 
 def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
-    """Return the name of a candidate of the user's, and add it to the known ones."""
+    """Return the name of a user's own candidate, and add it to the known ones."""
     own = _wrapped(item, known, roster)
     for candidate in own:
         if candidate.name in known:
@@ -289,7 +289,7 @@ def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
 
 
 def _known_name(name: str, known: dict[str, Candidate], roster: Roster) -> str:
-    """Return a name that is known, or of a model on request, which is known from then on."""
+    """Return the name of a known candidate; one on request is added to the known ones."""
     names = list(dict.fromkeys([*known, *roster.on_request]))
     name = find_name(name, names) or name
     if name in roster.on_request and name not in known:

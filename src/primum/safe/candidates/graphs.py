@@ -6,28 +6,28 @@ the training rows:
     S = D^-1/2 W D^-1/2,   scores = rows of (I - a S)^-1 Y, divided by their sums
 
 The part G of the inverse that belongs to labelled rows is computed once; a fold's scores are then
-``G[test, train] Y``. scikit-learn's LabelSpreading has the same limit, but would build the graph
-and iterate again in every fold. The score of a training row without its own label comes from G too,
-so that a and k are chosen by leave-one-out. Rows that no training row reaches get the shares of the
-classes. A new row has the mean scores of its k nearest neighbours. The counterpart is nearest
+``G[test, train] Y``. scikit-learn's LabelSpreading converges to the same scores, but would build
+the graph and iterate again in every fold. The score of a training row without its own label comes
+from G too, so that a and k are chosen by leave-one-out. Rows that no training row reaches get the
+class shares. A new row gets the mean scores of its k nearest neighbours. The counterpart is nearest
 neighbours.
 
-With many labels G would be large, and a fold's mass ``(I - a S)^-1 Y``, of a few columns, is
-computed for every a and k instead. What a training row gives itself is the diagonal of G, which is
-computed for ``MOST_CHECKED`` labelled rows: the loss of those chooses a and k.
+With many labels G would be large. Instead, the mass ``(I - a S)^-1 Y`` of a fold, which has few
+columns, is computed for every a and k. The mass that a training row gets from itself is on the
+diagonal of G, which is computed for ``MOST_CHECKED`` labelled rows; their loss chooses a and k.
 
-All a share one run of conjugate gradients. With b = 1/a, ``(I - a S)^-1 = b (b I - S)^-1``, and
-systems that differ by a multiple of I have the same Krylov spaces: the residuals of those with a
-larger b are multiples of that with the smallest one, whose iterations they need not repeat
-(Jegerlehner 1996). Only the rows of G are kept of their solutions.
+All values of a share one run of conjugate gradients. With b = 1/a, ``(I - a S)^-1 = b (b I -
+S)^-1``, and systems that differ by a multiple of I have the same Krylov spaces. So the residuals
+for a larger b are multiples of those for the smallest, whose iterations need not be repeated
+(Jegerlehner 1996). Only the rows of G are kept of the solutions.
 
 Kernel ridge regression in a Gaussian kernel with the penalty r f' Lap f, where Lap is the
 normalised Laplacian of the graph (``methods.manifold.deformed_kernel``): the deformed kernel of the
 labelled rows is computed once for every bandwidth and strength r. A fold is then a ridge regression
-in the part of its training rows, with the option whose leave-one-out error is least; r = 0 is one
-of them. Of many training rows, a sample chooses. Single precision is enough to choose; what other
-rows need is computed in double precision, for the option of the final model only. The counterpart
-is the kernel ridge regression of the labelled training rows.
+in the part of its training rows, with the option (r = 0 is one) whose leave-one-out error is least;
+with many training rows, this is chosen on a sample. Single precision is enough to choose; the
+kernel of new rows is computed in double precision, for the final option only. The counterpart is
+kernel ridge regression on the labelled training rows.
 
 References
 ----------
@@ -66,26 +66,26 @@ from primum.safe.candidates.base import (
 )
 from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
 
-# Of the graph on which labels spread, and how far they spread.
+# Neighbours in the graph on which labels spread, and how far they spread.
 SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
-# Up to this many labelled rows, G is computed; of more, its diagonal for this many.
+# The most labelled rows for which G is computed; with more, only its diagonal, for this many.
 MOST_AMONG, MOST_CHECKED = 1000, 300
-# Of nearest labelled rows.
+# Numbers of nearest labelled rows.
 COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
 # Relative size of the residual at which conjugate gradients stop, in single and double precision.
 ACCURACY = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
-# Kernel ridge regression takes the third power of the number of labelled rows: of more than this
-# many, a random sample is used.
+# Kernel ridge regression takes time with the third power of the number of labelled rows: if there
+# are more, a random sample is used.
 MOST_KERNEL_LABELS = 1500
-# Of the graph that deforms the kernel.
+# Neighbours in the graph that deforms the kernel.
 KERNEL_NEIGHBORS = 10
-# In units of the median distance between rows.
+# Kernel widths, in units of the median distance between rows.
 BANDWIDTHS = (0.25, 0.5, 1.0)
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 # Squared distances below this fraction of the largest are rounding.
 ROUNDING = 1e-13
-# In place of a divisor that is 0, also in single precision.
+# Replaces a divisor that is 0; representable in single precision.
 TINY = 1e-30
 
 
@@ -106,7 +106,7 @@ def spread(S: Any, dampings: Sequence[float], B: AnyArray, rows: Index | slice) 
     system = (least * sparse.eye_array(len(B), format="csr", dtype=B.dtype) - S).tocsr()
     residual, direction, size = B.copy(), B.copy(), _column_dots(B, B)
     enough, curvature = ACCURACY[B.dtype] ** 2 * size, np.zeros(B.shape[1], B.dtype)
-    # Of every shifted system: how far its residual is shortened, its direction and its solution.
+    # For each shifted system: the factor of its residual, its direction and its solution.
     ratio, shortened = np.ones((2, len(shifts), B.shape[1]), B.dtype)
     own = np.repeat(B[None, rows], len(shifts), axis=0)
     x = np.zeros_like(own)
@@ -140,7 +140,7 @@ def shares_of_mass(mass: Floats, default: Floats) -> Floats:
 
 
 def half_brier(scores: Floats, labels: ClassTargets) -> float:
-    """Return half the Brier score, by which options are chosen."""
+    """Return half the Brier score, which chooses among options."""
     loss = 0.5 * np.sum((scores - labels.one_hot) ** 2, axis=1)
     return float(np.average(loss, weights=labels.weight))
 
@@ -176,14 +176,14 @@ class Diffusion:
         return shares_of_mass(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
 
     def left_out_loss(self, train: Index, own: ClassTargets) -> float:
-        """Return the loss of every training row without its own label."""
+        """Return the mean loss of the training rows, each scored without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
         return half_brier(shares_of_mass(among @ own.weighted, own.shares), own)
 
 
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
-    """Return all options for the graphs of rows, the first of which are labelled."""
+    """Return all options for the graphs of rows; labelled rows come first."""
     options, labeled = [], np.arange(n_labeled)
     units = np.eye(X.shape[0], n_labeled, dtype=np.float32)  # single precision is enough to choose
     graphs = neighbor_graphs(X, SPREADING_NEIGHBORS)
@@ -220,7 +220,7 @@ def scores_of_all(S: Any, damping: float, train: Index, own: ClassTargets) -> Fl
 
 @dataclass(frozen=True)
 class PreparedOnGraph(Prepared):
-    """The change of the features, and the rows of the graph after it; labelled rows first."""
+    """The change of the features, and the changed rows of the graph, labelled rows first."""
 
     change: Affine
     scaled: Any
@@ -235,7 +235,7 @@ class PreparedOnGraph(Prepared):
 
 @dataclass(frozen=True)
 class PreparedSpreading(PreparedOnGraph):
-    """The options, with G."""
+    """Label spreading, prepared with G for every option."""
 
     options: list[Diffusion]
     note: str = ""
@@ -267,7 +267,7 @@ class DiffusionPath:
 
 @dataclass(frozen=True)
 class PreparedManyLabels(PreparedOnGraph):
-    """The graphs, and the labelled rows ``checked`` whose losses choose among them."""
+    """Label spreading with many labels: graphs, and the rows ``checked`` that choose among them."""
 
     paths: list[DiffusionPath]
     checked: Index
@@ -298,9 +298,9 @@ class PreparedManyLabels(PreparedOnGraph):
     def _left_out_loss(
         self, mass: Floats, diagonal: Floats, train: Index, labels: ClassTargets
     ) -> float:
-        """Return the loss of the checked training rows without their own labels."""
+        """Return the mean loss of the checked training rows, each scored without its own label."""
         trained = np.isin(self.checked, train)
-        if not trained.any():  # a small training set: nothing tells one option from another
+        if not trained.any():  # a small training set, so that nothing distinguishes the options
             return 0.0
         rows = self.checked[trained]
         own = labels.take(rows)
@@ -326,8 +326,8 @@ class Spreading(Candidate):
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
     reduces = True
-    most_unlabeled = 4000  # a larger graph is that of a random sample
-    growth = 2.5  # rows times labelled rows, and more iterations
+    most_unlabeled = 4000  # with more, a random sample is used
+    growth = 2.5  # grows with rows times labelled rows, and with iterations
 
     def prepare(self, rows: SharedRows) -> PreparedOnGraph:  # noqa: D102
         used, n_labeled = rows.sampled_for(self), rows.n_labeled
@@ -365,7 +365,7 @@ def _best_count(X: Any, labels: ClassTargets) -> int:
 class KernelModel(CandidateModel):
     """Least-squares scores ``exp(-gamma ||x - x_i||^2) @ coef + intercept``.
 
-    Those of classes are moved to the nearest point of the simplex.
+    Scores of classes are moved to the nearest point of the simplex.
     """
 
     change: Affine
@@ -397,7 +397,7 @@ def distances_among(X: Any) -> Floats:
 
 def gammas_of(distances: Floats) -> list[float]:
     """Return the options of gamma, given the squared distances between rows."""
-    # Copies of a row have distances that are rounding: with many, so would be the median.
+    # Distances of copies are rounding, and with many copies the median would be too.
     pairs = squareform(distances, checks=False)
     positive = pairs[pairs > ROUNDING * pairs.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
@@ -411,11 +411,11 @@ class DeformedGram:
     Attributes
     ----------
     gamma : float
-        Of the Gaussian kernel.
+        Width parameter of the Gaussian kernel.
     strength : float
-        r.
+        The penalty r.
     gram : array of shape (n_labeled, n_labeled)
-        Its values.
+        Values of the kernel.
     """
 
     gamma: float
@@ -425,7 +425,7 @@ class DeformedGram:
 
 @dataclass(frozen=True)
 class PreparedKernel(Prepared):
-    """The options, the rows of the graph, standardised (labelled rows first), and its Laplacian."""
+    """The options, the standardised rows of the graph (labelled first), and its Laplacian."""
 
     change: Affine
     scaled: Any
@@ -450,7 +450,7 @@ class PreparedKernel(Prepared):
         return model.predict(option.gram[np.ix_(test, train)])
 
     def _best(self, train: Index, labels: Targets) -> tuple[DeformedGram, LinearModel | None]:
-        """Return the best option, and its model unless a sample of the rows has chosen it."""
+        """Return the best option, and its model unless it was chosen on a sample of the rows."""
         grams = [partial(_among, option.gram, train) for option in self.options]
         best, model = choose_kernel(grams, labels.take(train), self.seed)
         return self.options[best], model
@@ -458,7 +458,7 @@ class PreparedKernel(Prepared):
     def deformed(self, option: DeformedGram) -> DeformedKernel:
         """Return the deformed kernel of all rows in double precision, also for other rows.
 
-        The last one is kept: the folds often choose the same.
+        The last one is cached, because folds often choose the same option.
         """
         key = option.gamma, option.strength
         if key not in self._last:
@@ -477,7 +477,7 @@ def _among(gram: Floats, train: Index, rows: Index) -> Floats:
 def labeled_grams(K: Floats, laplacian: Any, n_labeled: int) -> Iterator[Floats]:
     """Yield the deformed kernels of the labelled rows for all strengths; K is overwritten.
 
-    Single precision is enough to choose one, unless the penalty is too rough for it.
+    Single precision is enough to choose, unless the penalty is too ill-conditioned for it.
     """
     labeled, plain = np.arange(n_labeled), K[:n_labeled, :n_labeled].copy()
     deformation = deform_kernel(K, laplacian, overwrite=True)
@@ -495,7 +495,7 @@ class GraphKernel(Candidate):
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
     reduces = True
-    most_unlabeled = 1500  # a larger kernel is that of a random sample
+    most_unlabeled = 1500  # with more, a random sample is used
     most_labeled = MOST_KERNEL_LABELS
     growth = 3.0
 

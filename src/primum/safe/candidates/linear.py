@@ -1,4 +1,4 @@
-"""Logistic and ridge regression, of the features and of whitened principal components.
+"""Logistic and ridge regression on the features and on whitened principal components.
 
     ridge         least squares on one-hot labels, its penalty chosen by leave-one-out; scores are
                   moved to the nearest point of the simplex; for numbers, least squares on them
@@ -8,11 +8,11 @@
                   rows, which are computed once
 
 Features are standardised by the labelled training rows; sparse ones are scaled but not centred. If
-rows belong to groups, one group is left out at a time, and the folds keep groups together.
+rows belong to groups, leave-one-out leaves out one group at a time, and folds keep groups together.
 
-Whitening makes directions in which the rows vary little as large as the others. How many components
-are used is chosen by the leave-one-out error of a ridge regression on them, which costs little. The
-counterpart takes the components of the labelled training rows.
+Whitening makes directions in which the rows vary little as large as the others. The number of
+components is chosen by the leave-one-out error of a ridge regression on them, which costs little.
+The counterpart uses the components of the labelled training rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,21 +59,21 @@ from primum.safe.candidates.paths import (
 RIDGES = np.geomspace(1e-3, 1e4, 15)
 # A decade apart, as C in scikit-learn.
 INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
-# If no class but one has two rows, the penalty cannot be chosen.
+# Used if the penalty cannot be chosen, because fewer than two classes have two rows.
 DEFAULT_INVERSE_PENALTY = 0.1
 MOST_FOLDS = 5
 MOST_ITERATIONS = 1000
-# Newton's method is faster than L-BFGS for two classes and up to so many axes.
+# Newton's method is faster than L-BFGS for two classes and at most this many axes.
 MOST_AXES = 80
-# Of more rows, a sample chooses the kernel: every one takes an eigendecomposition.
+# With more rows, a sample chooses the kernel, because each option takes an eigendecomposition.
 MOST_CHOOSING = 500
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge:
-# lengths are roots of eigenvalues, of which rounding leaves half the digits.
+# lengths are roots of eigenvalues, so that only half of their digits are correct.
 SHORTEST = 1e-7
-# Components of more rows than this, if they have at most so many columns, come from their moments:
-# scikit-learn forms the covariance too, but of a copy of all rows.
+# Components of more rows than this, with at most this many columns, come from their moments:
+# scikit-learn forms the covariance too, but from a copy of all rows.
 MANY_ROWS, MOST_OF_MOMENTS = 20_000, 1000
 
 
@@ -96,14 +96,14 @@ def labeled_components(X: Any, labels: Targets, seed: int, scaling: Scaling) -> 
 
 
 def fit_ridge(X: Any, labels: Targets) -> tuple[LinearModel, float]:
-    """Return least squares on one-hot labels or numbers, and minus its leave-one-out error."""
+    """Return ridge regression of one-hot labels or numbers, and minus its leave-one-out error."""
     if len(labels) == 1:  # no row is left to leave out
         return constant_model(labels, X.shape[1]), 0.0
     return _best_ridge(Principal.of(X, labels.weight), labels)
 
 
 def fit_kernel_ridge(gram: Floats, labels: Targets) -> tuple[LinearModel, float]:
-    """Return the same in a kernel, as a model of the kernel values with the rows."""
+    """Return the same in a kernel, as a linear model of kernel values with the given rows."""
     if len(labels) == 1:
         return constant_model(labels, 1), 0.0
     return _best_ridge(Principal.of_gram(gram, labels.weight), labels)
@@ -114,8 +114,8 @@ def choose_kernel(
 ) -> tuple[int, LinearModel | None]:
     """Return the position of the kernel with the least leave-one-out error, and its model.
 
-    ``grams`` return the kernels among given rows. Of more than ``MOST_CHOOSING`` rows, a random
-    sample is compared, and the model is None.
+    ``grams`` return the kernels among given rows. If there are more than ``MOST_CHOOSING`` rows, a
+    random sample is compared, and the model is None.
     """
     n_rows = len(labels)
     if n_rows <= MOST_CHOOSING:
@@ -166,7 +166,7 @@ def log_linear_model(coef: Floats, intercept: Floats, labels: ClassTargets) -> L
 
 
 def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tuple[Index, Index]]:
-    """Return at most so many shuffled folds; there are none of a single row."""
+    """Return at most ``most`` shuffled folds; a single row has none."""
     n_rows = len(numbers)
     strata = np.zeros(n_rows, dtype=np.intp)
     if numbers.groups is not None and (folds := tuning_folds(most, strata, numbers.groups)):
@@ -178,9 +178,9 @@ def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tup
 
 
 def inner_folds(labels: ClassTargets, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
-    """Return at most so many stratified folds; the only row of a class is always trained on.
+    """Return at most ``most`` stratified folds; the only row of a class is always trained on.
 
-    There are none if only one class has several rows. Groups stay together if they can.
+    There are none if fewer than two classes have several rows. Groups stay together if possible.
     """
     if labels.groups is not None and (folds := tuning_folds(most, labels.codes, labels.groups)):
         return [(fold.train, fold.test) for fold in folds]
@@ -217,7 +217,7 @@ def components_of(moments: Moments, scaling: Scaling = standardisation) -> Affin
 
 
 def moments_of(rows: SharedRows) -> Moments | None:
-    """Return the moments of all rows: those of a sample's origin, or of many dense rows."""
+    """Return the moments of all rows, if a sample keeps them or dense rows are many; else None."""
     if rows.sampled is not None:
         return rows.sampled.moments
     n_rows, n_features = rows.unlabeled.shape
@@ -233,7 +233,7 @@ def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
     n_rows, n_features = X.shape
     most = min(n_rows, n_features, N_COMPONENTS[-1])
     is_sparse = sparse.issparse(X) and n_features > 1
-    with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
+    with np.errstate(invalid="ignore"):  # equal rows have no variance to share
         if is_sparse:
             svd = TruncatedSVD(min(most, n_features - 1), random_state=seed).fit(X)
             return svd.singular_values_, svd.components_.T, np.zeros(n_features)
@@ -242,9 +242,9 @@ def _principal(X: Any, seed: int) -> tuple[Floats, Floats, Floats]:
 
 
 def fit_components(features: Floats, labels: Targets) -> LinearModel:
-    """Return a regression on the first of the features; the others have no weight.
+    """Return a regression on the first few features; the coefficients of the others are 0.
 
-    It is logistic for classes.
+    It is a logistic regression for classes, and a ridge regression for numbers.
     """
     n_features = features.shape[1]
     if n_features == 0:  # all rows are equal

@@ -37,7 +37,7 @@ from primum.safe.candidates.linear import (
 )
 from primum.safe.candidates.paths import SQUARED_HINGE, Principal, margin_path
 
-# If the penalty cannot be chosen.
+# Used if the penalty cannot be chosen.
 DEFAULT_PENALTY = 0.1
 SVM_PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3)
 # A margin of 1 is a score of 0.88.
@@ -45,7 +45,7 @@ SLOPE = 2.0
 ICLS_PENALTIES = (1e-2, 1e-1, 1.0)
 ICLS_METRICS = (0.0,)
 ICLS_FOLDS = 3
-# Of more unlabelled rows, a random sample is used.
+# With more unlabelled rows, a random sample is used.
 ICLS_UNLABELED = 1000
 
 
@@ -81,7 +81,7 @@ class TSVM(Transductive):
 def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
     """Return coefficients and intercepts of the SVM, and its penalty.
 
-    The penalty has the least squared hinge loss in cross-validation.
+    The penalty minimises the squared hinge loss in cross-validation.
     """
     folds = inner_folds(labels)
     if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
@@ -144,7 +144,7 @@ class ImplicitNumbers(Transductive):
     Parameters
     ----------
     bounds : pair of float or None
-        The range of all targets; None: that of the training rows.
+        The range of all targets; None: that of the training targets.
     """
 
     name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED

@@ -1,17 +1,17 @@
-"""Models of other packages as candidates, by name: TabPFN, TabICL and CatBoost.
+"""Models of other packages as candidates: TabPFN, TabICL and CatBoost.
 
-None of the packages is a dependency, and each is imported only where it is used. A name stands for
-the package's classifier or regressor as its authors set it up, with a seed, one thread for
-CatBoost, and no files written. All of them receive the rows as dense numbers.
+None of the packages is a dependency, and each is imported only when it is used. A name stands for
+the package's classifier or regressor with default settings, but for a seed; CatBoost runs on one
+thread and writes no files. All of them receive the rows as dense numbers.
 
 TabPFN and TabICL learn in context: a fit stores the labelled rows and loads the weights of a
-network, which are downloaded at first use, and the work is done when rows are predicted. So the
-preparation of such a candidate is a fit to a few rows: a download happens there, once, and if it
-fails the candidate fails once and not in every fold. The time of predictions is measured where
-there is a time budget (``Candidate.slow_prediction``).
+network, which are downloaded at first use, and the work is done when rows are predicted. So such a
+candidate is prepared by a fit to a few rows, which downloads the weights: if this fails, the
+candidate fails once and not in every fold. With a time budget, predictions are timed
+(``Candidate.slow_prediction``).
 
-A fitted model consists of its training rows. The object of the package is made from them when it is
-first needed, so that a model file has arrays only, and runs no code but that of the installed
+A fitted model consists of its training rows. The package's own object is made from them when it is
+first needed, so that a model file contains only arrays, and runs no code but that of the installed
 package. (CatBoost is fitted again with the same seed.)
 """
 
@@ -44,7 +44,7 @@ from primum.safe.candidates.base import (
 )
 from primum.safe.candidates.trees import BoostingClassifier, BoostingRegressor, histogram_boosting
 
-# The labelled rows, at most, to which a model is fitted to load its weights.
+# A model is fitted to at most this many labelled rows to load its weights.
 FEW_ROWS = 20
 
 
@@ -55,11 +55,9 @@ class Package:
     Attributes
     ----------
     name : str
-        Under which it is installed, imported and named as a candidate.
+        The name for installing and importing it, and of the candidate.
     classifier, regressor : str
-        The classes.
-    licence : str
-        What to know before it is installed, a sentence.
+        Names of the classes. licence : str What to know before installing it, in a sentence.
     seed : str
         The parameter for the seed.
     settings : mapping
@@ -67,7 +65,7 @@ class Package:
     takes_weights : bool
         Whether ``fit`` accepts weights of rows.
     in_context : bool
-        Whether it has weights that are downloaded, and learns when it predicts.
+        Whether it downloads weights, and learns when it predicts.
     """
 
     name: str
@@ -162,7 +160,7 @@ class PackagedModel(CandidateModel):
 
     @cached_property
     def _last(self) -> dict[str, Floats]:
-        """The rows that were predicted last, and their scores."""
+        """Cache of the rows that were predicted last, and their scores."""
         return {}
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
@@ -180,7 +178,7 @@ class PackagedModel(CandidateModel):
         return np.asarray(self.fitted.predict(rows.copy()), dtype=float).reshape(-1, 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What the package made is made again from the rows.
+        # The object of the package is left out, because it is made again from the rows.
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
 
@@ -194,19 +192,19 @@ def fit_package(
     n_classes = labels.n_classes if isinstance(labels, ClassTargets) else 0
     y = labels.given if n_classes else labels.values[:, 0]
     model = PackagedModel(name, rows, y, n_classes, labels.weight, seed)
-    _ = model.fitted  # now, so that an error is one of the fit
+    _ = model.fitted  # fitted now, so that errors are raised by fit
     return model
 
 
 class Packaged(Supervised):
-    """The model of a package, whose time is taken to grow with the square of the rows.
+    """The model of a package; its time is taken to grow with the square of the number of rows.
 
     Parameters
     ----------
     name : str
         Name of the package.
     of_classes : bool, default=True
-        Whether the targets are classes, and not numbers: the two may have weights of their own.
+        Whether the targets are classes rather than numbers; the network may differ between the two.
     """
 
     slow_prediction = True
@@ -270,7 +268,7 @@ class PackagedRegressor(CandidateRegressor):
 
 
 def fit_alone(name: str, X: Any, labels: Targets, random_state: Any) -> CandidateModel:
-    """Return the model of a package that is no candidate, and cannot note that weights are lost."""
+    """Return the model of a package on its own; an error says if it cannot use row weights."""
     from sklearn.utils import check_random_state
 
     if labels.weight is not None and not PACKAGES[name].takes_weights:
@@ -281,8 +279,8 @@ def fit_alone(name: str, X: Any, labels: Targets, random_state: Any) -> Candidat
 
 
 BOOSTING = "hist_gradient_boosting"
-# What people already use, by name: no default candidates, and no counterparts of any. For classes
-# and for numbers.
+# Popular models by name, for classes and for numbers. They are neither default candidates nor
+# counterparts.
 ON_REQUEST: dict[str, Candidate] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name) for name in PACKAGES},
@@ -294,7 +292,7 @@ NUMBERS_ON_REQUEST: dict[str, Candidate] = {
 
 
 def require_installed(name: str) -> None:
-    """Raise an error if a name is that of a package which is not installed."""
+    """Raise an error if a name stands for a package that is not installed."""
     if name in PACKAGES:
         PACKAGES[name].require()
 

@@ -1,8 +1,8 @@
 """Ridge and logistic regression for several penalties at once, in principal coordinates.
 
 Both models have an intercept that is not penalised, so that features may be centred, and a penalty
-on the norm of the coefficients, so that they may be rotated. Features X with n rows are therefore
-replaced by the r <= min(n, d) coordinates of their principal axes,
+on the norm of the coefficients, so that they may be rotated. So the features X of n rows are
+replaced by their r <= min(n, d) coordinates along the principal axes,
 
     Z = (X - mean) V,    Z'WZ diagonal,
 
@@ -10,26 +10,26 @@ with the row weights W. All penalties, and all folds of a cross-validation, shar
 
 **Ridge.** With Z scaled by W^(1/2), its unit columns U and their squared lengths s, the fitted
 values of W^(1/2) Y are S W^(1/2) Y, where ``S = q q' + U diag(s / (s + a)) U'`` and q is the unit
-vector along W^(1/2) 1 (the intercept). Without the rows of a group g, which may be a single one,
-the residuals of these are ``(I - S_gg)^-1 r_g`` with the residuals r of all: no other fit is
-needed.
+vector along W^(1/2) 1 (the intercept). If a group g, which may be a single row, is left out, its
+residuals are ``(I - S_gg)^-1 r_g``, where r are the residuals of the fit to all rows. So no other
+fit is needed.
 
 **Linear classifiers** of two classes minimise
 
     1/2 ||w||^2 + C sum_i v_i loss(t_i (z_i w + b)),    t_i = -1 or 1,
 
 with the logistic loss log(1 + exp(-m)) of margins m, or half the squared hinge max(0, 1 - m)^2, by
-Newton's method for all folds together, from the smallest C to the largest, each from the solution
-before: the rows that a fold holds out have the weight v_i = 0 there. Where a full step does not
-lower the objective, it is halved.
+Newton's method for all folds together, from the smallest C to the largest, each with a warm start
+from the solution before. The rows that a fold holds out have the weight v_i = 0 in it. A step that
+does not lower the objective is halved.
 
 **Multinomial logistic regression** of K classes has the loss ``logsumexp_k(z_i w_k + b_k)`` minus
-the value of the row's own class, and the penalty 1/2 sum_k ||w_k||^2. (Of two classes only the
+the value of the row's own class, and the penalty 1/2 sum_k ||w_k||^2. (With two classes only the
 difference of the w_k matters; the penalty is doubled, so that it is 1/2 ||w_1 - w_0||^2.) Systems
-of K r equations are too large for Newton's method: L-BFGS minimises the sum over all folds, which
-share nothing but the calls. Since Z'WZ is diagonal, so is the Hessian at 0, but for a matrix of the
-classes. In coordinates divided by the roots of its diagonal at the solution for the C before, few
-steps are enough however unequal the axes.
+of K r equations are too large for Newton's method. So L-BFGS minimises the sum over all folds,
+which share only the calls. Since Z'WZ is diagonal, so is the Hessian at 0, up to a K x K factor.
+With coordinates divided by the roots of its diagonal at the solution for the previous C, few steps
+are enough, however unequal the axes are.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,18 +44,18 @@ from primum._typing import Floats, Index
 
 # Axes this much shorter than the longest one, in squared length, are rounding.
 SHORTEST = 1e-14
-# Steps of Newton's method, and the change of the decision values at which it stops: the next change
-# would be about its square.
+# Newton's method stops after this many steps, or at this change of the decision values: the next
+# change would be about its square.
 MOST_STEPS, SMALLEST_STEP = 50, 1e-4
-# Added to the curvature along the intercept, which underflows if all rows are classified surely.
+# Added to the curvature along the intercept, which underflows if all margins are large.
 LEAST_CURVATURE = 1e-12
 MOST_HALVINGS = 20
-# Of L-BFGS: the largest element of the gradient of the mean loss at which it stops, and the number
-# of steps that it remembers.
+# L-BFGS: the largest element of the gradient of the mean loss at which it stops, the number of
+# steps that it remembers, and the most steps.
 LARGEST_SLOPE, MEMORY, MOST_QUASI_STEPS = 2e-5, 5, 1000
 # Exponentials of up to this number, and their inverses, do not overflow.
 LARGEST_EXPONENT = 300.0
-# An objective that is higher by this share is as low.
+# Objectives whose relative difference is at most this are equal up to rounding.
 ROUNDING = 1e-14
 
 
@@ -94,7 +94,7 @@ class Principal:
 
     @classmethod
     def _of_wide(cls, X: Any, mean: Floats, weight: Floats) -> "Principal":
-        """Return rows with at least as many features, from their inner products."""
+        """Return rows with at least as many features as rows, from their inner products."""
         gram = X @ X.T
         rows = cls.of_gram(
             np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray()), weight
@@ -103,9 +103,9 @@ class Principal:
 
     @classmethod
     def of_gram(cls, gram: Floats, weight: Floats | None) -> "Principal":
-        """Return rows, given their inner products, which take the place of the features.
+        """Return rows in principal coordinates, with inner products in place of features.
 
-        Coefficients are then those of the inner products with the rows.
+        Coefficients then apply to the inner products with the rows.
         """
         own = np.ones(len(gram)) if weight is None else weight
         share, root = own / own.sum(), np.sqrt(own)
@@ -115,7 +115,7 @@ class Principal:
         squares, vectors = np.linalg.eigh(root[:, None] * centred * root)
         used = squares > SHORTEST * max(squares[-1], 0.0)
         lengths = np.sqrt(squares[used])
-        # The axes are combinations of the centred rows: of the rows, with a sum of 0.
+        # The axes combine the centred rows: they combine the rows, with weights that sum to 0.
         axes = vectors[:, used] * root[:, None] / lengths
         axes -= share[:, None] * axes.sum(axis=0)
         return cls(vectors[:, used] * lengths / root[:, None], axes, mean, own)
@@ -131,7 +131,7 @@ def ridge_path(
 ) -> tuple[Floats, Floats, Floats]:
     """Return coefficients and intercepts for the best penalty, and the errors of all.
 
-    An error is the weighted mean over rows, left out one by one or by ``groups``, and columns of Y.
+    An error is a weighted mean over rows, left out one by one or by ``groups``, and columns of Y.
     """
     root = np.sqrt(rows.weight)
     level = root / np.linalg.norm(root)
@@ -206,11 +206,11 @@ def margin_path(
     *,
     mean: bool = False,
 ) -> tuple[Floats, Floats, int]:
-    """Return coefficients and intercept of the coordinates, for the C with the least held-out loss.
+    """Return coefficients and intercept of the coordinates for the C of least held-out loss.
 
-    ``codes`` are 0 or 1. The losses of the folds are weighted means over their rows, and count the
-    same. With ``mean``, C is that of the mean loss instead of the sum. Coefficients and intercept
-    have one column; the last value is the position of C.
+    ``codes`` are 0 or 1. The loss of a fold is the weighted mean over its rows, and all folds count
+    the same. With ``mean``, C multiplies the mean loss instead of the sum. Coefficients and
+    intercept have one column; the last value is the position of C.
     """
     weight = _training_weights(rows, folds)
     if mean:
@@ -226,7 +226,7 @@ def margin_path(
 
 
 def _training_weights(rows: Principal, folds: Sequence[tuple[Index, Index]]) -> Floats:
-    """Return the weights of the rows in the training sets of the folds, and last in that of all."""
+    """Return the weights of the rows in the training set of each fold, and last in all rows."""
     weight = np.zeros((len(folds) + 1, len(rows.Z)))
     for number, (train, _) in enumerate(folds):
         weight[number, train] = rows.weight[train]
@@ -276,7 +276,7 @@ def _newton(Z: Floats, signs: Floats, weight: Floats, start: Floats, loss: Margi
 def _shortened(
     objective: Callable[[Floats], Floats], x: Floats, value: Floats, step: Floats
 ) -> tuple[Floats, Floats]:
-    """Return steps that lower the objectives, halved until they do, and the objectives there."""
+    """Return steps, halved until they lower the objectives, and the objectives after them."""
     after = objective(x + step)
     for _ in range(MOST_HALVINGS):
         higher = after > value + ROUNDING * np.abs(value)
@@ -313,7 +313,7 @@ def multinomial_path(
 
 @dataclass(frozen=True)
 class MultinomialFolds:
-    """Several multinomial regressions of the same rows, which differ in the weights of these.
+    """Several multinomial regressions of the same rows, which differ in the row weights.
 
     Attributes
     ----------

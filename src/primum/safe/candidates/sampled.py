@@ -1,9 +1,9 @@
-"""Candidates that learn from a random sample of the labelled rows, where there are many.
+"""Candidates that learn from a random sample of many labelled rows.
 
-Kernel ridge regression takes the third power of their number. The sample is drawn once, with the
-share of every class. In a fold, the candidate is fitted to those of its rows that the fold trains
-on, and scores all rows that the fold holds out. If the fold trains on none of them, the scores are
-the mean of its targets.
+Kernel ridge regression takes time with the third power of their number. The sample is drawn once
+and keeps the class shares. In a fold, the candidate is fitted to the sampled rows that the fold
+trains on, and scores all rows that the fold holds out. If the fold trains on no sampled row, the
+scores are the mean of its targets.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PreparedSample(Prepared):
     sample : array of shape (n_sampled,)
         Positions of the labelled rows that it learns from, sorted.
     prepared : Prepared
-        The candidate, for these.
+        The candidate, prepared for these rows.
     note : str
         What was approximated.
     """

@@ -1,17 +1,17 @@
 """Trees of the labelled rows: two forests and a histogram booster.
 
-Extremely randomised trees are a candidate of the safe choice by default, and the booster is one by
-name. The booster and a random forest are also classifiers of their own, supervised alternatives to
-the linear baselines of a comparison. All are fitted by scikit-learn to the labelled rows. Then the
-nodes of their trees are kept as arrays. A file with these can be loaded without the types of
-scikit-learn's trees, whose nodes are raw memory that a file must not be trusted with, and
-predictions need no more than NumPy.
+Extremely randomised trees are a default candidate of the safe choice, and the booster is one on
+request. The booster and a random forest are also classifiers of their own: supervised alternatives
+to the linear baselines of a comparison. scikit-learn fits all of them to the labelled rows; then
+the nodes of the trees are stored as arrays. A file with arrays can be loaded without scikit-learn's
+tree types, whose nodes are raw memory that must not come from an untrusted file, and predictions
+need no more than NumPy.
 
 The booster suits few labels: a leaf needs a twentieth of the rows, at least 2 and at most 20, and
-trees have 8 leaves. With the 20 rows of scikit-learn's default it would be constant up to 39
-labels. The time of a histogram booster is in proportion to columns times bins, so it has 63 bins,
-and of very many columns it sees those that differ most between the classes of its training rows.
-One thread makes it: small histograms are not worth starting others.
+trees have 8 leaves. With scikit-learn's default of 20 rows it would be constant for up to 39
+labels. A histogram booster takes time in proportion to columns times bins, so it has 63 bins, and
+with very many columns it sees those that differ most between the classes of its training rows. It
+runs on one thread, because small histograms are not worth starting others.
 """
 
 import warnings
@@ -37,7 +37,7 @@ from primum.safe.candidates.base import (
 )
 
 TREES = 100
-# Numbers that are in memory at once when rows are predicted.
+# The most numbers in memory at once when rows are predicted.
 LARGEST_BLOCK = 2**23
 
 
@@ -54,7 +54,7 @@ class Trees(CandidateModel):
     roots : array of shape (n_trees,)
         The first node of every tree.
     depth : int
-        That of the deepest tree.
+        Depth of the deepest tree.
     """
 
     feature: Index
@@ -78,9 +78,9 @@ class Trees(CandidateModel):
 def joined_nodes(
     sizes: Sequence[int], leaf: AnyArray, feature: Index, threshold: Floats, *children: Index
 ) -> dict[str, Any]:
-    """Return the nodes of several trees as those of ``Trees``, given them one tree after another.
+    """Return the nodes of several trees in the form of ``Trees``, given one tree after another.
 
-    ``children`` are the left and right ones, numbered within their tree.
+    ``children`` are the left and right children, numbered within their tree.
     """
     starts = np.cumsum([0, *sizes])
     own, offset = np.arange(starts[-1]), np.repeat(starts[:-1], sizes)
@@ -106,7 +106,7 @@ class ForestModel(Trees):
 
     def predict(self, X: Any) -> Floats:  # noqa: D102
         def of_block(rows: Floats) -> Floats:
-            with np.errstate(over="ignore"):  # beyond single precision is beyond all thresholds
+            with np.errstate(over="ignore"):  # what overflows is beyond all thresholds
                 single = rows.astype(np.float32)
             return np.asarray(self.shares[self.leaves_of(single)].mean(axis=1))
 
@@ -114,9 +114,9 @@ class ForestModel(Trees):
 
 
 def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Floats:
-    """Return what a function returns for rows, given dense blocks of them.
+    """Return the values of a function for rows, computed in dense blocks.
 
-    ``width`` is how many numbers it needs for a row, in addition to those of the row.
+    ``width`` is how many numbers the function needs for a row, in addition to the row itself.
     """
     size = max(1, LARGEST_BLOCK // max(width, X.shape[1], 1))
     starts = range(0, max(X.shape[0], 1), size)
@@ -155,7 +155,7 @@ def seeds_of_trees(seed: Any) -> list[int]:
 
 
 def extra_trees(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> ForestModel:
-    """Return extremely randomised trees; scales do not matter to them."""
+    """Return extremely randomised trees; they need no scaling."""
     rows, seeds = checked_rows(X), seeds_of_trees(seed)
     return forest_model(grow_extra_trees(rows, labels.codes, labels.weight, seeds), labels)
 
@@ -189,9 +189,9 @@ def extra_trees_of_numbers(
 ROUNDS, LEAVES, BINS = 100, 8, 63
 # Rows of a leaf, as a share of all rows and in numbers.
 LEAF_SHARE, LEAST_IN_LEAF, MOST_IN_LEAF = 1 / 20, 2, 20
-# A logarithm of a probability that is 0.
+# Stands for the logarithm of a probability of 0.
 ABSENT = -1e6
-# Of more columns, the booster sees those that differ most between the classes.
+# With more columns, the booster sees those that differ most between the classes.
 MOST_COLUMNS = 500
 
 
@@ -214,9 +214,7 @@ class ForestClassifier(CandidateClassifier):
 class BoostedModel(Trees):
     """Trees whose values add up to the logarithms of odds, one tree per round and class.
 
-    Those of numbers add up to the score itself.
-
-    The trees of a round are consecutive.
+    For numeric targets they add up to the score itself. The trees of a round are consecutive.
 
     Attributes
     ----------
@@ -225,7 +223,7 @@ class BoostedModel(Trees):
     start : array of shape (n_scores,)
         The scores without trees: one for two classes or a number, otherwise one for each class.
     are_shares : bool
-        Whether the scores are of classes.
+        Whether the scores belong to classes.
     """
 
     value: Floats
@@ -267,10 +265,10 @@ def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel
 def _of_all_classes(
     trees: list[AnyArray], start: Floats, labels: ClassTargets
 ) -> tuple[list[AnyArray], Floats]:
-    """Return the trees and first scores with a score for every class, also those that are absent.
+    """Return the trees and first scores with a score for every class, absent ones included.
 
-    A tree of one leaf adds nothing. The probability of an absent class underflows to 0. Of two
-    classes that are present, the booster has the score of the second; that of the first is 0.
+    A tree of one leaf adds nothing. The probability of an absent class underflows to 0. With two
+    present classes, the booster has the score of the second; that of the first is 0.
     """
     scored = labels.present[-len(start) :]
     nothing = np.zeros(1, dtype=trees[0].dtype)
@@ -361,16 +359,16 @@ def histogram_boosting(
 
 
 def strongest_columns(X: Any, y: AnyArray, *, of_classes: bool = True) -> Index:
-    """Return the columns that tell most of the targets, by the F statistic, if these are many.
+    """Return the columns most related to the targets, by the F statistic; all if they are few.
 
-    They are chosen in every training set, whose held-out rows they do not see.
+    They are chosen within every training set, so held-out rows play no part.
     """
     from sklearn.feature_selection import f_classif, f_regression
 
     if X.shape[1] <= MOST_COLUMNS:
         return np.arange(X.shape[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of columns that are constant, which are the last
+        warnings.simplefilter("ignore")  # about constant columns, which rank last
         values = (f_classif if of_classes else f_regression)(X, y)[0]
     strength = np.nan_to_num(values, nan=-1.0)
     return np.sort(np.argsort(-strength, kind="stable")[:MOST_COLUMNS])

@@ -1,10 +1,10 @@
-"""Rows with more features than a candidate can make use of, such as texts.
+"""Rows with more features than a candidate can use, such as texts.
 
 Sparse rows of more than MOST_COLUMNS columns are reduced for the candidates that use unlabelled
 rows: to COMPONENTS components, by a truncated singular value decomposition of all rows, labelled
-or not. Graphs, kernels and constraints of fifty components cost what they cost for a table.
-Their supervised counterparts must not see these components, which are learnt from unlabelled rows;
-they receive the columns. So the difference of the two is what the unlabelled rows contribute, the
+or not. With fifty components, graphs, kernels and constraints cost no more than for a table. Their
+supervised counterparts must not see these components, which are learnt from unlabelled rows, and
+receive the columns. So the difference between the two is what the unlabelled rows contribute,
 components included.
 """
 
@@ -28,7 +28,7 @@ from primum.safe.candidates.base import (
 
 # Sparse rows with more columns are reduced, to this many.
 MOST_COLUMNS, COMPONENTS = 1000, 50
-# The components of more rows are those of a random sample.
+# With more rows, the components are those of a random sample.
 MOST_ROWS = 20_000
 
 
@@ -91,7 +91,7 @@ def is_too_wide(X: Any) -> bool:
 
 
 def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
-    """Return the first components of sparse rows, as long as they are."""
+    """Return the first components of sparse rows, without whitening."""
     from sklearn.decomposition import TruncatedSVD
 
     change = scaling(X)
