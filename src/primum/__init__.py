@@ -1,4 +1,4 @@
-"""Semi-supervised learning that aims never to make the supervised answer worse."""
+"""Semi-supervised learning that aims never to do worse than supervised learning."""
 
 from typing import TYPE_CHECKING
 

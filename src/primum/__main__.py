@@ -1,4 +1,4 @@
-"""``python -m primum`` is the command ``primum``."""
+"""Run the command ``primum`` as ``python -m primum``."""
 
 from primum.cli import main
 

@@ -1,9 +1,9 @@
 """Output files: written completely or not at all, and never through a link.
 
-A file is written beside its final name and then renamed to it. Other users may be able to write to
-the folder too, and a link that they plant must not direct the output to another file. So the
-temporary name cannot be guessed, the file is created exclusively, and everything is written through
-the one file that was opened then, not by name. Renaming replaces a link instead of following it.
+A file is written under a temporary name and then renamed. Other users may be able to write to the
+folder too, and a link that they plant must not redirect the output to another file. The temporary
+name therefore cannot be guessed, the file is created exclusively, and everything is written through
+that open file, never by name. Renaming replaces a link instead of following it.
 """
 
 import errno
@@ -36,7 +36,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         if problem.errno not in DISK_FULL:
             raise
         raise OSError(
-            f"{path} is not written, because the disk or the quota is full: free some space and "
+            f"{path} was not written, because the disk or the quota is full: free some space and "
             "write it again."
         ) from problem
     finally:
@@ -44,13 +44,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file from its content; text in UTF-8."""
+    """Write content to a file; text is encoded as UTF-8."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 def open_itself(path: Path, mode: str) -> IO[Any]:
-    """Open a file that is changed in place; raise an OSError if its name is a link."""
+    """Open a file to change it in place; raise an OSError if its name is a link."""
     return open(path, mode, opener=_without_following)
 
 

@@ -1,4 +1,4 @@
-"""What is imported when it is first used: names of packages (PEP 562), and optional packages."""
+"""Imports on first use: public names (PEP 562) and optional dependencies."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +16,8 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     package : str
         Full name of the package.
     homes : mapping of str to str
-        For every name, the full name of the module that defines it. Modules of the package are
-        found without being listed.
+        The full name of the module that defines each name. Modules of the package itself need not
+        be listed.
     """
 
     def find(name: str) -> Any:
@@ -33,7 +33,7 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return find
 
 
-# The extra of primum that installs a package, by the name under which it is imported.
+# The extra of primum that installs each package, by import name.
 EXTRAS = {
     "click": "cli",
     "dask": "dask",
@@ -47,7 +47,7 @@ EXTRAS = {
     "tqdm": "cli",
 }
 
-# The extra with everything that the command needs to start.
+# The extra that installs everything the command needs to start.
 COMMAND = "cli"
 
 
@@ -55,7 +55,7 @@ def is_installed(name: str) -> bool:
     """Return whether a package can be imported, without importing it."""
     try:
         return find_spec(name) is not None
-    except ValueError:  # it is blocked in sys.modules
+    except ValueError:  # blocked in sys.modules
         return False
 
 
@@ -66,9 +66,9 @@ def needed(what: str, otherwise: str = "") -> Iterator[None]:
     Parameters
     ----------
     what : str
-        What needs it, a plural that begins the sentence.
+        What needs the package: a plural that begins the sentence.
     otherwise : str
-        What can be done instead, in words that follow "or".
+        The alternative, in words that follow "or".
     """
     try:
         yield
@@ -80,11 +80,11 @@ def needed(what: str, otherwise: str = "") -> Iterator[None]:
 
 
 def package_advice(needs: str, name: str, note: str) -> str:
-    """Return the sentence that a package which no extra has is needed, and what to know of it."""
+    """Return a request to install a package that is in no extra, with a note about it."""
     return f"{needs} {name}: pip install {name}. {note}"
 
 
 def install_advice(needs: str, name: str, otherwise: str = "") -> str:
-    """Return the sentence that a package is needed, and the command that installs it."""
+    """Return a request to install a package, with the command that does so."""
     instead = f", or {otherwise}" if otherwise else ""
     return f"{needs} {name}: pip install 'primum[{EXTRAS[name]}]'{instead}."

@@ -1,13 +1,13 @@
-"""Progress of long work: a bar in a terminal, a line from time to time in a log.
+"""Progress of long computations: a bar in a terminal, an occasional line in a log.
 
-Whatever works long tells how far it is (``tell``), and whoever wants to know listens
-(``listening``). A ``Display`` shows a share and a text. ``with_progress`` shows the items of an
-iterable, and ``showing_passes`` passes over rows. Fits take from a moment to minutes, so that their
-number says little: ``showing_time_left`` estimates the time that is left.
+Long computations report how far they are (``tell``) to whoever listens (``listening``). A
+``Display`` shows a share and a text; ``with_progress`` shows progress through an iterable, and
+``showing_passes`` progress through passes over rows. A fit takes anything from a moment to minutes,
+so counting fits says little: ``showing_time_left`` estimates the time left.
 
-SafeClassifier takes longer than all other fits of a comparison together. It tells its folds, which
-take about the same time each, and the time that follows is appended to a log that other processes
-can read.
+SafeClassifier takes longer than all other fits of a comparison together. It reports its folds,
+which take about the same time each, and the resulting estimate is appended to a log that other
+processes can read.
 """
 
 import json
@@ -24,11 +24,11 @@ from typing import TypeVar
 from primum._lazy import is_installed
 
 T = TypeVar("T")
-# Called with (how many are done, all of them).
+# Called with (number done, total number).
 Listener = Callable[[int, int], None]
 # What is counted: the rows of a pass, or the folds of a fit.
 PASSES, FOLDS = "passes", "folds"
-# A log is read later, so that a line in ten seconds is enough; a bar is looked at.
+# A log is read later, so a line every ten seconds is enough; a bar is watched.
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_LOOKS = 10.0, 1.0
 
 _listeners: ContextVar[dict[str, Listener] | None] = ContextVar("listeners", default=None)
@@ -52,7 +52,7 @@ def tell(what: str, done: int, total: int) -> None:
 
 
 def told(total: int, results: Iterable[tuple[int, T]]) -> Iterator[T]:
-    """Yield the results of a pass, each given with its number of rows; report the progress."""
+    """Yield the results of (number of rows, result) pairs, and report the progress of the pass."""
     done = 0
     for n_rows, result in results:
         yield result
@@ -66,9 +66,9 @@ class Display:
     Parameters
     ----------
     title : str
-        The work.
+        Name of the work.
     leave : bool, default=True
-        Whether the bar remains when it is closed.
+        Whether the bar stays on the screen after it is closed.
     """
 
     def __init__(self, title: str, *, leave: bool = True) -> None:
@@ -79,7 +79,7 @@ class Display:
             self.bar = tqdm(total=1.0, desc=title, leave=leave, bar_format=_layout(""))
 
     def show(self, share: float, text: str, *, now: bool = False) -> None:
-        """Show how far the work is; in a log only from time to time, unless ``now``."""
+        """Show how far the work is; a log gets only occasional lines, unless ``now``."""
         if self.bar is not None:
             self.bar.n, self.bar.bar_format = share, _layout(text)
             self.bar.set_description_str(self.title, refresh=False)
@@ -89,13 +89,13 @@ class Display:
             self.shown = time.monotonic()
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, if there is one."""
         if self.bar is not None:
             self.bar.close()
 
 
 def say(text: str) -> None:
-    """Print text to stderr, where it stays above a bar that is shown."""
+    """Print text to stderr, above any bar that is shown there."""
     if sys.stderr.isatty() and is_installed("tqdm"):
         from tqdm import tqdm
 
@@ -109,7 +109,7 @@ def _layout(text: str) -> str:
 
 
 def with_progress(work: Iterable[T], total: int, title: str, unit: str) -> Iterator[T]:
-    """Yield the work, an iterable of ``total`` items, and show its progress."""
+    """Yield the ``total`` items of an iterable, and show the progress."""
     display, done = Display(title), 0
     display.show(0.0, f"0 of {total} {unit}s")
     try:
@@ -124,13 +124,13 @@ def with_progress(work: Iterable[T], total: int, title: str, unit: str) -> Itera
 def showing_passes(title: str, *, number: bool = False) -> Iterator[None]:
     """Show the progress of each pass over rows, inside a ``with`` block.
 
-    ``number`` is whether to number the passes, because there are several.
+    If ``number`` is True, the passes are numbered, because there are several.
     """
     display, passes, before = Display(title, leave=False), 0, 0
 
     def listener(done: int, total: int) -> None:
         nonlocal passes, before
-        # A new pass begins when fewer rows are done than before.
+        # The number of finished rows increases until the next pass begins.
         passes, before = passes + (passes == 0 or done <= before), done
         display.title = f"{title}, pass {passes}" if number else title
         share = done / total if total else 1.0
@@ -145,18 +145,18 @@ def showing_passes(title: str, *, number: bool = False) -> Iterator[None]:
 
 # A fit: its stage and classifier, as in "all/ICLS", and its number.
 Unit = tuple[str, int]
-# Where the processes that make fits log them.
+# The file to which the processes that fit append their progress.
 LOG = "expected.jsonl"
 ABOUT, MORE_THAN, AT_MOST = "about", "more than", "at most about"
 
 
 def logging_to(folder: str, unit: Unit) -> Listener:
-    """Return a listener to the folds of a fit that begins now; it logs the expected time."""
+    """Return a listener for the folds of a fit that begins now; it logs the expected time."""
     start, log = time.time(), Path(folder) / LOG
     first: list[float] = []
 
     def write(seconds: float | None, done: int) -> None:
-        with log.open("a") as file:  # one short line a write, so that processes do not mix theirs
+        with log.open("a") as file:  # one short line per write, so that lines do not mix
             file.write(json.dumps([*unit, start, seconds, done]) + "\n")
 
     def expect(done: int, total: int) -> None:
@@ -173,9 +173,9 @@ def logging_to(folder: str, unit: Unit) -> Listener:
 
 
 def begun_fits(folder: str | None) -> dict[Unit, tuple[float, float | None, int]]:
-    """Return when fits began, how many seconds they expect to take, and their finished folds.
+    """Return when each logged fit began, the seconds it should take, and its finished folds.
 
-    A fit without a finished fold does not know what to expect: None.
+    The seconds are None until the first fold is finished.
     """
     log = None if folder is None else Path(folder) / LOG
     if log is None or not log.exists():
@@ -186,26 +186,26 @@ def begun_fits(folder: str | None) -> dict[Unit, tuple[float, float | None, int]
 
 
 class TimeLeft:
-    """Estimates how long fits take that are still to be made.
+    """Estimates how long the remaining fits will take.
 
-    A fit takes as long as those of the same classifier did, by its weight, or as long as the
-    process that makes it expects.
+    A fit is expected to take as long as finished fits of the same classifier, scaled by its weight,
+    or as long as the process that runs it expects.
 
     Parameters
     ----------
     weights : mapping of (stage/classifier, number) to float
-        All fits, with how long each takes relative to the others of the same classifier.
+        All fits, with the time of each relative to others of the same classifier.
     n_processes : int
         How many fits run at the same time.
     time_budget : float or None
         Seconds after which no more fits are begun.
     start : float
-        When they began to count, by the monotonic clock.
+        When the seconds began to count, by the monotonic clock.
     folder : str or None
-        Where fits that are being made log what they expect.
+        Where running fits log what they expect.
     parts : mapping of (stage/classifier, number) to int, optional
-        The number of smaller fits of a fit, if that is not 1: these are counted, so that a long
-        one does not look like the last of many.
+        The number of smaller fits inside a fit, if that is not 1: they are counted one by one, so
+        that a long fit does not look like the last of many.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class TimeLeft:
 
     @property
     def n_done(self) -> int:
-        """Number of finished fits, those inside a fit that is being made included."""
+        """Number of finished fits, including those inside a running fit."""
         with self._lock:
             pending = list(self.pending)
         folds = {unit: done for unit, (*_, done) in begun_fits(self.folder).items()}
@@ -243,7 +243,7 @@ class TimeLeft:
             self.rates[_classifier(unit)].append(seconds / self.pending.pop(unit))
 
     def estimate(self) -> tuple[float, bool]:
-        """Return the seconds that are left; a lower bound if the second value is False."""
+        """Return the seconds left; a lower bound if the second value is False."""
         with self._lock:
             pending, rates = dict(self.pending), {k: list(v) for k, v in self.rates.items() if v}
         begun = {u: known for u, known in begun_fits(self.folder).items() if u in pending}
@@ -256,12 +256,12 @@ class TimeLeft:
                 began, expected, _ = begun.get(unit, (now, None, 0))
                 usual = weight * sum(of_fits) / len(of_fits)
                 times.append(max((usual if expected is None else expected) - (now - began), 0.0))
-        # A fit cannot be shared among processes.
+        # A fit cannot be split among processes.
         left = max(sum(times) / self.n_processes, max(times, default=0.0))
         return left, len(times) == len(pending)
 
     def _limited(self) -> tuple[float, str]:
-        """Return the seconds that are left within the budget, and how to understand them."""
+        """Return the seconds left within the budget, and the words that qualify them."""
         left, is_known = self.estimate()
         if self.time_budget is None:
             return left, ABOUT if is_known else MORE_THAN
@@ -276,7 +276,7 @@ class TimeLeft:
 
     @property
     def running(self) -> str:
-        """Which fit is being made, if that is known: of several, the one that began first."""
+        """The running fit as text, if it is known: of several, the one that began first."""
         with self._lock:
             pending = set(self.pending)
         begun = [
@@ -289,7 +289,7 @@ class TimeLeft:
 
     @property
     def share(self) -> float:
-        """The share of the time that is over; 0 while that is unknown."""
+        """The share of the time that has passed; 0 while this is unknown."""
         left, words = self._limited()
         if words == MORE_THAN or self.elapsed == 0:
             return 0.0
@@ -297,7 +297,7 @@ class TimeLeft:
 
     @property
     def fits(self) -> str:
-        """How many fits are finished, and after how long."""
+        """The number of finished fits and the elapsed time, as text."""
         minutes, seconds = divmod(int(self.elapsed), 60)
         return f"{self.n_done} of {self.total} fits in {minutes}:{seconds:02d}"
 
@@ -307,7 +307,7 @@ def _classifier(unit: Unit) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words, rounded up: "8 s", "3 min", "2 h"."""
+    """Return a duration as text, rounded up: "8 s", "3 min", "2 h"."""
     for size, name in ((3600, "h"), (60, "min")):
         if seconds > 2 * size:
             return f"{-int(-seconds // size)} {name}"
@@ -316,7 +316,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def showing_time_left(left: TimeLeft, title: str) -> Iterator[None]:
-    """Show the time that is left for fits, inside a ``with`` block that records finished ones."""
+    """Show the time left, inside a ``with`` block that records finished fits."""
     display, over = Display(title), threading.Event()
 
     def look() -> None:

@@ -50,7 +50,7 @@ __all__ = [
 
 
 def boosted_trees(booster: Any) -> tuple[list[Any], Any]:
-    """Return the nodes of the trees of a histogram booster, round by round, and its first scores.
+    """Return the tree nodes of a histogram booster, round by round, and its initial scores.
 
     The nodes are records with the fields is_leaf, feature_idx, num_threshold, left, right, value
     and depth.
@@ -100,7 +100,7 @@ def check_namespace(estimator: BaseEstimator, X: Any, method: str) -> None:
 def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
     """Return a logistic regression whose L2 penalty is chosen by cross-validation.
 
-    scikit-learn 1.8 replaced the name of the penalty by a ratio and changed attribute shapes.
+    scikit-learn 1.8 replaced the name of the penalty with a ratio and changed attribute shapes.
     """
     if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
         parameters |= {"l1_ratios": (0.0,), "use_legacy_attributes": False}
@@ -111,7 +111,7 @@ CLASSIFIER, REGRESSOR = "classifier", "regressor"
 
 
 def learner_of(estimator: Any) -> str | None:
-    """Return whether an estimator is a classifier or a regressor; None if it does not say."""
+    """Return "classifier" or "regressor", or None if the estimator does not say which it is."""
     try:
         if is_regressor(estimator):
             return REGRESSOR

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-# Items that a list in a message names; a longer one says how many more there are.
+# A list in a message names at most this many items and says how many more there are.
 MAX_ITEMS_LISTED = 12
 # Characters in a line of a terminal.
 TERMINAL_WIDTH = 80
 
 
 def listed(items: Sequence[Any], shown: int = MAX_ITEMS_LISTED) -> str:
-    """Return the first items, separated by commas, and the number of the others."""
+    """Return the first items, separated by commas, and how many more there are."""
     more = len(items) - shown
     return ", ".join(map(str, items[:shown])) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number of things: "1 row", "2,000 rows"."""
+    """Return a count with its noun: "1 row", "2,000 rows"."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Return text whose lines fit a terminal; ``indent`` comes before what continues a line."""
+    """Return text wrapped to fit a terminal; ``indent`` begins the continuation lines."""
     return "\n".join(
         textwrap.fill(line, TERMINAL_WIDTH, subsequent_indent=indent, break_on_hyphens=False)
         for line in text.splitlines()
@@ -42,14 +42,14 @@ def printable(text: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """Return the name of a method as it is typed: lower-case letters, digits and hyphens."""
+    """Return the name of a method as users type it: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def find_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the one of some names that is meant, exactly or as it is typed; None if there is none.
+    """Return which of some names is meant, written exactly or as users type it; None if none is.
 
-    ``safe-stack`` is "safe stack", unless another has that name.
+    ``safe-stack`` means "safe stack", unless several names are typed so.
     """
     keys = [key_of(other) for other in names]
     if name in names or keys.count(key_of(name)) != 1:
@@ -58,6 +58,6 @@ def find_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return which of some names may be meant, in brackets; nothing if none is like it."""
+    """Return a question in brackets that names a similar name; nothing if there is none."""
     close = get_close_matches(name, names, 1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -103,11 +103,11 @@ def two_gaussians(
 def two_gaussians_bayes_error(distance: float = 2.0, prior: float = 0.5) -> float:
     """Return the smallest possible error on `two_gaussians`.
 
-    With t = log((1 - prior) / prior) / distance, the best threshold between the means,
+    The best threshold is t = log((1 - prior) / prior) / distance from the midpoint of the means:
 
         error = (1 - prior) Phi(-distance/2 - t) + prior Phi(t - distance/2)
 
-    which is Phi(-distance/2) for equal classes.
+    which is Phi(-distance/2) for equally likely classes.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def harmful_clusters(
 def harmful_clusters_bayes_error(distance: float = 2.0, agreement: float = 0.7) -> float:
     """Return the smallest possible error on `harmful_clusters`.
 
-    The cluster of a row is known, and within a cluster the first feature is a problem of two
-    Gaussians, one of which has probability ``agreement``.
+    The second feature reveals the cluster. Within a cluster, the first feature is a problem of
+    `two_gaussians`, where one class has probability ``agreement``.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def one_feature(
     prior: float = 0.5,
     random_state: Seed = None,
 ) -> tuple[Floats, Index]:
-    """Draw the setting of the paper's theorem: one feature, to be used without an intercept.
+    """Draw rows as in the paper's theorem: one feature, to be used without an intercept.
 
     Class 0 is normal around ``means[0]``, class 1 around ``means[1]``, both with unit variance.
 
@@ -287,7 +287,7 @@ class OneFeatureAnswer:
     prior : float
         E[y] = E[y^2], the probability of class 1.
     interval : (float, float)
-        All slopes that some labelling of unlimited unlabelled data gives: the paper's C_beta,
+        The slopes that labellings of unlimited unlabelled data can give: the paper's C_beta,
         from E[x; x < 0] / E[x^2] to E[x; x > 0] / E[x^2].
 
     Examples
@@ -305,7 +305,7 @@ class OneFeatureAnswer:
 
     @property
     def slope(self) -> float:
-        """The slope of least risk, E[x y] / E[x^2]; it lies in the interval."""
+        """The slope with the smallest risk, E[x y] / E[x^2]; it lies in the interval."""
         return self.cross_moment / self.second_moment
 
     def risk(self, slope: float) -> float:
@@ -324,7 +324,7 @@ class OneFeatureAnswer:
         return slope**2 * self.second_moment - 2 * slope * self.cross_moment + self.prior
 
     def constrain(self, slope: float) -> float:
-        """Return the ICLS slope for unlimited unlabelled data: the nearest in the interval.
+        """Return the ICLS slope for unlimited unlabelled data: the nearest point of the interval.
 
         Parameters
         ----------
@@ -392,8 +392,8 @@ def sparse_text(
     n_rows, n_columns : int
         Size of X; the number of columns must be even.
     density : float, default=0.01
-        Words per text, as a fraction of the columns. A word that occurs twice is one entry 2, so
-        the fraction of non-zero entries is slightly lower.
+        Words per text, as a fraction of the columns. A word that occurs twice is a single entry
+        of 2, so the fraction of non-zero entries is slightly lower.
     purity : float, default=0.7
         Probability that a word belongs to the topic of its text.
     random_state : int, RandomState or None, default=None
@@ -436,8 +436,8 @@ def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: fl
     """Return the smallest possible error on `sparse_text`.
 
     Only the topic of a word is informative, so the best rule counts the words of each topic. It
-    errs if fewer than half of the words of a text belong to its topic, and half of the time if
-    exactly half do: both are binomial probabilities.
+    errs if fewer than half the words of a text belong to its topic, and half the time if exactly
+    half do: both are binomial probabilities.
 
     Parameters
     ----------

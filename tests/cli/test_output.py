@@ -103,7 +103,7 @@ def test_a_full_disk(call, files, out):
         assert done.exit_code == 1
         assert isinstance(done.exception, SystemExit)
         assert "Traceback" not in done.output
-        assert done.output.splitlines()[-1].startswith(f"Error: {out} is not written, because")
+        assert done.output.splitlines()[-1].startswith(f"Error: {out} was not written, because")
         assert (files / out).read_text() == "precious"
         assert not list(files.glob(".*"))
 

@@ -239,7 +239,7 @@ class TestNoParquet:
             ParquetRows(tmp_path / "x.parquet", None, 3)
 
     def test_an_address(self):
-        message = r"s3://rows/x\.parquet is an address.*: pass dask\.dataframe\.read_parquet"
+        message = r"s3://rows/x\.parquet is a URL.*: pass dask\.dataframe\.read_parquet"
         with pytest.raises(ValueError, match=message):
             ParquetRows("s3://rows/x.parquet", None, 3)
 

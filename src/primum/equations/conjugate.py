@@ -15,7 +15,7 @@ import numpy as np
 
 from primum._typing import Floats
 
-RESIDUAL_TOLERANCE = 1e-12  # relative to the right-hand side
+RESIDUAL_TOLERANCE = 1e-12  # residual at convergence, relative to the right-hand side
 MAX_CG_STEPS = 2000
 MAX_CG_RESTARTS = 4
 # A restart that does not lower the residual by this factor has reached the limit of rounding.
@@ -39,7 +39,7 @@ def conjugate_gradients(
 ) -> Solved:
     """Solve ``A X = B`` for (d, k) right-hand sides, ``apply(V)`` being ``A V``.
 
-    ``diagonal`` is that of A, for preconditioning; ``start`` a guess of X.
+    ``diagonal`` is that of A, for preconditioning; ``start`` is a guess of X.
     """
     size = np.maximum(_lengths(B), np.finfo(float).tiny)
     X = np.zeros_like(B) if start is None else start.copy()
@@ -62,7 +62,7 @@ def conjugate_gradients(
 def _descend(
     apply: Callable[[Floats], Floats], R: Floats, diagonal: Floats | None, goal: Floats, most: int
 ) -> tuple[Floats, int]:
-    """Return (solution of ``A X = R``, steps), once the updated residual is small."""
+    """Return (solution of ``A X = R``, number of steps) once the updated residual is small."""
     X, R = np.zeros_like(R), R.copy()
     Z = _preconditioned(R, diagonal)
     P, rho = Z.copy(), _dots(R, Z)

@@ -13,14 +13,14 @@ the features do not matter), and is corrected once more from the rows if A is il
 this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If the scatter is singular
 or nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an
 SVD gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified
-for this: the rank is then read off the eigenvalues of the scatter, as far as its rounding allows.
+for this: their rank is read off the eigenvalues of the scatter, as far as its rounding allows.
 Constant columns are excluded from the start, so they do not affect the others.
 
-A ridge makes A regular, but does not determine what the rows leave open. Along a direction v in
-which no row differs from the centre, the sums ``v'X'q`` are 0 and so is beta; computed sums are
-about ``eps |X|``, and A would divide them by the ridge, which in large units can be as small. So
-the rank is that of the rows without the ridge, unless the ridge is so large that it leaves no more
-of the rounding than well-conditioned rows do (``MIN_ACCURATE_RCOND``).
+A ridge makes A regular, but says nothing about directions that the rows leave open. If no row
+differs from the centre along v, the sums ``v'X'q`` are 0 and so is beta along v; computed sums are
+about ``eps |X|``, and A would divide them by the ridge, which can be as small in large units. So
+the rank is that of the rows without the ridge, unless the ridge is so large that it amplifies
+rounding no more than well-conditioned rows do (``MIN_ACCURATE_RCOND``).
 """
 
 from abc import ABC, abstractmethod
@@ -46,16 +46,16 @@ MIN_RANK_RCOND = 1e-10
 # Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
 # many products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
-# The equations of a part of the rows are factorised up to this many unknowns (features times
+# The equations of some of the rows are factorised up to this many unknowns (features times
 # classes); beyond that, conjugate gradients are faster. One column is always factorised, as A is.
 MAX_FACTORISED_UNKNOWNS = 2**11
 # A sparse block can have very many rows; their coordinates are dense, so process some at a time.
 SPARSE_ROWS_AT_ONCE = 2**12
 EPS = float(np.finfo(float).eps)
-# A column is constant if centring shortens it to less than this fraction of its length: the
+# A column counts as constant if centring shortens it to less than this fraction of its length: the
 # remainder is the rounding of its values.
 VALUE_ROUNDING = 8 * EPS
-# Means up to this many standard deviations cost two digits if they are subtracted from products.
+# Means up to this many standard deviations cost at most two digits if subtracted from products.
 MAX_NEAR_MEAN = 100.0
 # (basis, its inverse)
 Factors = tuple[Floats, Floats]
@@ -78,7 +78,7 @@ class NormalEquations(ABC):
     fit_intercept : bool
         Whether there is an intercept.
     ridge : float
-        What is added to the diagonal of A, n alpha.
+        The term n alpha on the diagonal of A.
     near : bool
         Whether the means are small compared with the standard deviations of the features.
     solver : {"normal_equations", "row_space", "conjugate_gradients", "kernel"}
@@ -103,27 +103,27 @@ class NormalEquations(ABC):
 
     @property
     def coordinates(self) -> "Coordinates | None":
-        """The same, if A or the rows are factorised, so that least squares is a plain sum."""
+        """These equations if A or the rows are factorised: least squares is then a plain sum."""
         return None
 
     @abstractmethod
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
-        """Return gamma of ``A^+ sums``; ``start``, the gamma of a similar fit, is a warm start."""
+        """Return the gamma of ``A^+ sums``; ``start``, that of a similar fit, is a warm start."""
 
     def solve_part(
         self, sums: Floats, parts: Sequence[CurvedRows], size: float
     ) -> tuple[Floats, Floats]:
-        """Solve the normal equations of some rows, not of a kernel, as far as they determine a fit.
+        """Solve the normal equations of some rows, as far as they determine a fit; no kernels.
 
         Parameters
         ----------
         sums : array (m, c)
             The right-hand side.
         parts : sequence of (Design, RowCurvature)
-            Rows, and how much each of them counts, in which directions of the c columns.
+            Rows, and the weight of each in every direction of the c columns.
         size : float
-            Norm of the sums that have cancelled in the right-hand side. Anything below their
-            rounding counts as zero.
+            Norm of the sums whose difference is the right-hand side. Anything below their rounding
+            counts as zero.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class NormalEquations(ABC):
     def length(self, gamma: Floats) -> float:
         """Return the root of ``beta'A beta``, the sum of squared scores plus the ridge.
 
-        For several columns of gamma, the root of the sum of all of them.
+        For several columns of gamma, it is the root of the sum over all of them.
         """
         return float(np.linalg.norm(gamma))
 
@@ -167,7 +167,7 @@ class Coordinates(NormalEquations):
     near : bool
         Whether the means are small compared with the standard deviations of the features.
     solver : {"normal_equations", "row_space"}
-        Whether A was factorised, or the rows.
+        Whether A was factorised, or the rows themselves.
     full_basis : array (d + 1, k + 1) or (d, k)
         T with its row and column for the intercept, if there is one.
     """
@@ -268,7 +268,7 @@ class _ScaledColumns:
     scatter : array (d, d)
         Scatter of the rows.
     ridge : float
-        What is added to its diagonal.
+        The term n alpha on the diagonal of A.
     varying : array (v,)
         Indices of the columns that are not constant.
     length : array (v,)
@@ -276,7 +276,7 @@ class _ScaledColumns:
     scale : array (v,)
         Their lengths, including the ridge.
     noise : array (v,)
-        The part of the latter that may be just the rounding of the values.
+        The fraction of ``scale`` that may be mere rounding of the values.
     near : bool
         Whether the means are small compared with the standard deviations of the features.
     """
@@ -293,7 +293,7 @@ class _ScaledColumns:
     near: bool
 
     def of_unit_length(self) -> "_ScaledColumns":
-        """Return the columns without the ridge, which have unit length then."""
+        """Return the columns without the ridge, scaled to unit length."""
         noise = self.noise * self.scale / self.length
         return replace(self, ridge=0.0, scale=self.length, noise=noise)
 
@@ -340,7 +340,7 @@ def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _Sca
 
 
 def rank_tolerance(n_rows: int, n_columns: int) -> float:
-    """Return the fraction of the largest singular value of rows that may be just rounding.
+    """Return the fraction of the largest singular value of rows that may be mere rounding.
 
     Sums and rotations over n rows accumulate sqrt(n) rounding errors, if these are independent.
     """
@@ -351,7 +351,7 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
     """Return which singular values of scaled rows are more than rounding.
 
     ``noise`` is the rounding of the values in each column; a direction (a column of V) is affected
-    by the noise of the columns it combines, and by no other.
+    only by the noise of the columns it combines.
     """
     of_values = np.linalg.norm(noise[:, None] * V, axis=0)
     return np.asarray(values > np.maximum(rounding * values.max(initial=0.0), of_values))
@@ -408,10 +408,10 @@ def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
 def _factor_spectrum(
     columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]
 ) -> Coordinates | None:
-    """Return a factorisation of the moments without directions that are just rounding.
+    """Return a factorisation of the moments without directions that are mere rounding.
 
-    Squares lose half of the digits, so weak directions are checked against the rows; None if one of
-    them is more than rounding. The ridge is added afterwards.
+    Squares lose half of the digits, so weak directions are checked against the rows; the result is
+    None if one of them is more than rounding. The ridge is added afterwards.
     """
     squares, V = np.linalg.eigh(replace(columns, ridge=0.0).correlation())
     values = np.sqrt(np.maximum(squares, 0.0))
@@ -430,10 +430,10 @@ def _factor_spectrum(
 def _factor_rows(columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]) -> Coordinates:
     """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
-    Rows get a leading 1, if there is an intercept. The triangle below the first line is that of the
-    rows about their mean; the first line is the remainder of the mean, which is known only to the
-    rounding of a sum over all rows. Otherwise the difference of two collinear columns would appear
-    to be a direction.
+    With an intercept, rows get a leading 1. The first row of the triangle then holds what is left
+    of the mean, which a sum over all rows gives only up to rounding; the rest is the triangle of
+    the rows about their mean. Without the leading 1, the difference of two collinear columns would
+    look like a direction.
     """
     first = int(columns.fit_intercept)
     R = reduce_parts(parts, _triangle_of_rows(columns), _stack)
@@ -447,8 +447,8 @@ def _factor_rows(columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]
 def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> Factors:
     """Return (basis, its inverse) from the singular vectors and values of scaled rows.
 
-    Of all coefficients with the same scores, those of minimum norm are taken: those in the span of
-    the rows, which is that of ``P = scale V``. With ``P = Q R``, the scores of Q have the Gram
+    Of all coefficients with the same scores, this takes those of minimum norm: they lie in the span
+    of the rows, which is that of ``P = scale V``. With ``P = Q R``, the scores of Q have the Gram
     matrix of ``values R'``. The rows of P are sorted and its columns pivoted, so that small units
     keep their digits (Cox & Higham 1998).
     """

@@ -3,7 +3,7 @@
 With several classes a row has one residual per class, and a loss may be curved in some directions
 of these residuals and flat in others. The normal matrix of one class, ``sum_i w_i x_i x_i'``, then
 becomes ``sum_i w_i (x_i x_i') (x) M_i`` with a small matrix ``M_i`` per row. Only a few of these
-are different, so that a row costs one rank-one update however many classes there are.
+matrices differ, so a row costs one rank-one update however many classes there are.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from primum._typing import Floats, Index
 from primum.equations.design import Design
 from primum.rows import Block, to_numpy
 
-# A part of A, in coordinates where A is the identity, is singular if a pivot of its Cholesky factor
-# is smaller than this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
+# A part of A, in coordinates where A is the identity, counts as singular if a pivot of its Cholesky
+# factor is below this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
 MIN_PART_PIVOT, TIKHONOV_TERM, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 
 
@@ -31,7 +31,7 @@ class RowCurvature:
     weight : array (n,)
         Weight of every row.
     kind : array (n,) of int
-        Which matrix it has.
+        Number of the row's matrix.
     matrices : array (p, c, c)
         The matrices; the first is the identity.
     """

@@ -2,7 +2,7 @@
 
 Sparse rows cannot be centred without densifying them, and centring dense ones costs as much as a
 product. So the centre enters the products as a rank-one correction, unless means are so large that
-this would cancel. Products with triangular matrices take half as many operations as others.
+this would cancel. Products with triangular matrices take half as many operations as other products.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def is_wide_triangle(V: Floats) -> bool:
 
 def times_triangle(rows: Floats, V: Floats) -> Floats:
     """Return rows, in C order, times an upper triangular V. The rows are overwritten."""
-    # BLAS computes V' times the transpose of the rows, which is in Fortran order: without a copy.
+    # BLAS computes V' times the transposed rows, which need no copy as they are in Fortran order.
     return np.asarray(blas.dtrmm(1.0, V.T, rows.T, lower=1, overwrite_b=1).T)
 
 
@@ -59,12 +59,12 @@ class Frame:
     Attributes
     ----------
     center : array (d,)
-        What is subtracted from the features.
+        The point that is subtracted from the features.
     fit_intercept : bool
         Whether there is a leading 1.
     near : bool
-        Whether the centre is small compared with the standard deviations of the features, so that
-        it can be subtracted from products instead of from the rows without a relevant loss.
+        Whether the centre is small compared with the standard deviations of the features: then
+        little is lost if it is subtracted from products instead of from the rows.
     """
 
     center: Floats
@@ -151,7 +151,7 @@ class View:
         return product
 
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
-        """Return (the part of V for the features, what is added to each product)."""
+        """Return (the part of V for the features, the constant added to each product)."""
         first = int(self.frame.fit_intercept)
         features: Any = V[first:].astype(np.float32) if self.rough else V[first:]
         level = V[0] if first else np.zeros(V.shape[1:])
@@ -162,7 +162,7 @@ class View:
     def sum(self, q: Any) -> Any:
         """Return the sum of the design rows, each times its entry of q and its weight.
 
-        With several entries per row, there are as many sums, as columns.
+        Several entries per row give several sums, the columns of the result.
         """
         weighted, xp = self.weighted(q), self.xp
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
@@ -218,14 +218,14 @@ class View:
 def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
     """Return an array on a device: the same one for all blocks of a pass.
 
-    Every transfer waits for all work of the device that was asked for before.
+    Every transfer waits for all work already queued on the device.
     """
     values = np.frombuffer(content, dtype=dtype).reshape(shape)
     return xp.asarray(values.copy(), device=device)
 
 
 def _product_by_column(X: Floats, V: Floats) -> Floats:
-    """Return ``(X V)'`` in C order, computed in the order that is faster."""
+    """Return ``(X V)'`` in C order, computed in whichever order is faster."""
     if X.flags.c_contiguous and X.shape[1] >= MIN_ROW_FEATURES and V.shape[1] <= MAX_ROW_PRODUCTS:
         return np.ascontiguousarray(np.dot(X, V).T)
     # np.dot, not the operator: for a single row it calls the faster matrix-vector product.
@@ -281,8 +281,8 @@ class Design:
     def weighted_sum(self, q: Floats | Callable[[View], Any]) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.
 
-        With several labels per row, one per class, there are as many sums, as columns. The labels
-        are given, or a function of the rows.
+        Several labels per row, one per class, give several sums, the columns of the result. ``q``
+        is an array of labels, or a function that computes them from the rows.
         """
         if self.n_rows == 0:
             return np.zeros((self.n_columns, *getattr(q, "shape", ())[1:]))

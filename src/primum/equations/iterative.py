@@ -46,8 +46,8 @@ class IterativeEquations(NormalEquations):
     diagonal : array (d,)
         Diagonal of A.
     varying : array (d, 1)
-        1, or 0 for columns whose sums of squares do not distinguish them from constant ones. Their
-        products are just rounding, which would mislead conjugate gradients.
+        1, but 0 for columns whose sums of squares do not distinguish them from constant ones: the
+        products of those are mere rounding, which would mislead conjugate gradients.
     """
 
     parts: tuple[Rows, ...]
@@ -74,7 +74,7 @@ class IterativeEquations(NormalEquations):
         return gamma
 
     def _coefficients(self, sums: Floats, start: Floats | None) -> Floats:
-        """Solve for one or several columns of coefficients, some columns at a time."""
+        """Solve for one or more columns of coefficients, a few columns at a time."""
         B = sums.reshape(len(sums), -1) * self.varying
         guess = None if start is None else start.reshape(len(sums), -1)
         diagonal = self.diagonal if self.ridge > 0 else None

@@ -1,6 +1,6 @@
 """Least squares in the feature space of a kernel.
 
-Rows enter through their kernel matrix K alone. With an intercept, features are centred on their
+Rows enter only through their kernel matrix K. With an intercept, features are centred on their
 weighted mean, so K becomes the matrix K_c of the inner products of the centred features. With the
 weights D and the eigendecomposition
 
@@ -12,8 +12,8 @@ diagonal:
 
     A = Phi'D Phi + n alpha I = diag(lambda + n alpha).
 
-Eigenvalues up to the rounding of K are dropped. A model ``w'phi + b`` gives new rows x the score
-``k(x)'a + b_0``, where k(x) are their kernel values with the rows, ``a = D Phi diag(lambda)^-1 w``,
+Eigenvalues up to the rounding of K are dropped. A model ``w'phi + b`` gives a new row x the score
+``k(x)'a + b_0``, where k(x) are its kernel values with the rows, ``a = D Phi diag(lambda)^-1 w``,
 and b_0 differs from b by the centring.
 """
 
@@ -32,8 +32,8 @@ KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-7
-# The eigenvectors have hardly a digit for rows of less than this fraction of the largest weight:
-# their features are computed from their kernel values instead.
+# Eigenvectors have hardly a correct digit for rows below this fraction of the largest weight: the
+# features of such rows are computed from their kernel values instead.
 LIGHT_WEIGHT_SHARE = 1e-6
 
 
@@ -79,7 +79,7 @@ class KernelCoordinates(NormalEquations):
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Rows with the inner products of a kernel's features, centred if there is an intercept.
+    """Rows whose inner products are those of a kernel's features, centred if with intercept.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class KernelFeatures:
     values : array (r,)
         The eigenvalues lambda, increasing.
     means : array (n,)
-        Mean kernel values of every row with all rows; zero without intercept.
+        Mean kernel value of each row with all rows; zero without intercept.
     weight : array (n,) or None
         Weight of each row; None: 1.
     fit_intercept : bool
@@ -164,7 +164,7 @@ class _CentredKernel:
 
 
 def kernel_features(K: Floats, weight: Floats | None, fit_intercept: bool) -> KernelFeatures:
-    """Return rows with the inner products of a kernel matrix, whose memory is reused."""
+    """Return rows whose inner products are a kernel matrix; its memory is reused."""
     return _features_of(_CentredKernel(K, weight, fit_intercept))
 
 
@@ -176,8 +176,8 @@ def _features_of(centred: _CentredKernel) -> KernelFeatures:
         else np.flatnonzero(weight < LIGHT_WEIGHT_SHARE * weight.max())
     )
     of_light = K[light]
-    # This driver overwrites the matrix by its eigenvectors. K is symmetric: the transpose is in
-    # LAPACK's order.
+    # This driver overwrites the matrix with its eigenvectors. K is symmetric, and its transpose is
+    # in LAPACK's order.
     values, V = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
     centred.refuse_negative(float(values.min(initial=0.0)))
     first = int(np.searchsorted(values, max(centred.rounding, np.finfo(float).tiny), side="right"))
@@ -195,8 +195,8 @@ def kernel_ridge(
 ) -> Linear:
     """Return the least-squares model of labelled rows: (coefficients of kernel values, intercept).
 
-    It minimises the mean squared loss plus alpha times the squared norm of the function, by one
-    linear system with the kernel matrix, whose memory is reused.
+    It minimises the mean squared loss plus alpha times the squared norm of the function. This takes
+    one linear system with the kernel matrix, whose memory is reused.
     """
     centred, ridge = _CentredKernel(K, weight, fit_intercept), _total(y, weight) * alpha
     if ridge <= centred.negative:
@@ -214,7 +214,7 @@ def kernel_ridge(
 
 
 def _check_semidefinite(centred: _CentredKernel) -> None:
-    """Refuse a matrix with a negative eigenvalue, which a Cholesky factorisation detects."""
+    """Raise an error if the matrix has a negative eigenvalue: a Cholesky factorisation tells."""
     shifted = centred.matrix.copy()
     shifted.reshape(-1)[:: len(shifted) + 1] += centred.negative
     if lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1] != 0:
@@ -231,10 +231,10 @@ def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Linear:
 
 
 def _centred_dual(dual: Floats, weight: Floats | None) -> Floats:
-    """Return coefficients of kernel values that add up to 0, as those of centred features do.
+    """Make coefficients of kernel values add up to 0, as those of centred features do.
 
-    As computed, they do up to rounding, which matters where they are large: in the directions of
-    the smallest eigenvalues, and for a small ridge.
+    Computed ones do so up to rounding, which matters where they are large: in the directions of the
+    smallest eigenvalues, and for a small ridge.
     """
     return dual - np.multiply.outer(_shares(dual, weight), dual.sum(axis=0))
 

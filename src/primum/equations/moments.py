@@ -13,11 +13,11 @@ with weights, are centred instead. If the first rows (``SPREAD_SAMPLE_ROWS``) su
 are small, values are used as they are, without a copy of the block.
 
 Sparse blocks cannot be centred without densifying them. Their sums and ``X'X`` are added up without
-centring, and the mean is removed once, at the end, which costs as many digits as the factor
-``n mean^2 / scatter`` of a column has. That factor is at most p / (1 - p) if a fraction p of the
-column is non-zero. So only columns that are nearly full can lose more than a digit, and densifying
-those takes hardly more memory than their stored values: one more pass recomputes their rows and
-columns of the scatter from centred values (``MAX_CANCELLATION``).
+centring, and the mean is removed once, at the end. This costs a column as many digits as its factor
+``n mean^2 / scatter`` has, which is at most p / (1 - p) if a fraction p of the column is non-zero.
+So only columns that are nearly full can lose more than a digit, and densifying those takes hardly
+more memory than their stored values: one more pass recomputes their rows and columns of the scatter
+from centred values (``MAX_CANCELLATION``).
 
 This is the first pass over any rows, so non-finite values are found here: they make the moments of
 their block non-finite, and the block is then searched for them. Columns that vary, but by so little
@@ -41,7 +41,7 @@ from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite
 MAX_CANCELLATION = 10.0
 # Whether columns are spread about 0 is estimated from this many rows of a block.
 SPREAD_SAMPLE_ROWS = 64
-# Densify this many numbers of a sparse block at a time (4 MB): where a few rows have nearly all the
+# Densify this many numbers of a sparse block at a time (4 MB): if a few rows have nearly all the
 # weight, columns can lose digits although most of their values are 0.
 DENSIFIED = 2**19
 # Sums of squares below this have lost some or all digits to underflow.
@@ -80,7 +80,7 @@ class Moments:
         return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
 
     def centred(self) -> "Moments":
-        """Return the same: the mean is removed already."""
+        """Return these moments: their mean is already removed."""
         return self
 
     def scatter_about(self, center: Floats) -> Floats:
@@ -110,7 +110,7 @@ class RawMoments:
         return RawMoments(self.weight + other.weight, self.total + other.total, second, faint)
 
     def centred(self) -> Moments:
-        """Return the same with the mean removed."""
+        """Return these moments with the mean removed."""
         mean = self.total / self.weight if self.weight > 0 else np.zeros_like(self.total)
         scatter = to_numpy(self.second) - np.outer(self.weight * mean, mean)
         return Moments(self.weight, mean, scatter, self.faint, of_products=True)
@@ -224,7 +224,7 @@ def _about_zero(block: Block) -> bool:
 
 
 def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floats:
-    """Return the scatter of a block about its mean, from that about another origin.
+    """Return the scatter of a block about its mean, given its scatter about another origin.
 
     ``values`` and ``shift``, the mean, are relative to that origin. The difference loses at most a
     digit, except in columns whose mean is far from the origin: their products are computed from
@@ -258,7 +258,7 @@ def _sparse_moments(block: Block) -> RawMoments:
 def gather_columns(parts: Sequence[Rows]) -> tuple[float, Floats, Floats]:
     """Return the total weight, and the mean and centred sum of squares of every column.
 
-    For rows with so many columns that their scatter matrix is not formed.
+    This serves rows with so many columns that their scatter matrix is not formed.
     """
     weight, total, squares, absolute = reduce_parts(parts, _column_sums, np.add)
     faint = (squares < FAINT) & (absolute > 0)

@@ -19,13 +19,13 @@ from primum.equations.moments import Moments, gather_moments
 from primum.equations.row_space import RowSpacePath, row_space_coordinates
 from primum.rows import Rows
 
-# A is formed up to this many columns: it then takes 128 MB and some seconds to factorise, and both
-# grow fast. Beyond that it is formed if it is no larger than the rows and these are in memory.
+# A is formed up to this many columns, where it takes 128 MB and a few seconds to factorise; both
+# grow fast. Beyond that, it is formed if it is no larger than rows that are dense and in memory.
 MAX_FORMED_COLUMNS = 2**12
-# Rows of at least this many numbers (64 MB), and of more columns than rows, are replaced by their
-# coordinates, if these are no more numbers than ``MAX_FACTORISED_NUMBERS``.
+# Rows of at least this many numbers (64 MB) with more columns than rows are replaced by their
+# coordinates, if these have at most ``MAX_FACTORISED_NUMBERS`` numbers.
 MIN_SPAN_NUMBERS = 2**23
-# Rows are factorised up to this many numbers (256 MB), if there are fewer rows than columns.
+# If there are fewer rows than columns, rows are factorised up to this many numbers (256 MB).
 MAX_FACTORISED_NUMBERS = 2**25
 
 
@@ -56,7 +56,7 @@ def factorises_rows(parts: Sequence[Rows]) -> bool:
 
 
 def in_span_is_faster(parts: Sequence[Rows]) -> bool:
-    """Return whether a fit in the span of wide rows takes less time than one to all columns."""
+    """Return whether a fit in the span of wide rows takes less time than one on all columns."""
     n_rows, n_columns = _size(parts)
     wide = n_rows < n_columns and n_rows * n_columns >= MIN_SPAN_NUMBERS
     return wide and n_rows**2 <= MAX_FACTORISED_NUMBERS and all(rows.in_memory for rows in parts)
@@ -107,7 +107,7 @@ class RidgePath:
 
     @cached_property
     def _moments(self) -> Moments:
-        # Moments of sparse rows are differences of sums, which only all rows together can correct.
+        # Moments of sparse rows are differences of sums, which only a pass over all can correct.
         if self.known is None or self.known.of_products:
             return gather_moments(self.parts)
         return gather_moments(self.parts[:-1], self.known)

@@ -5,20 +5,19 @@ Z. So the d x d matrix A is not needed: with the singular value decomposition ``
 the n rows, ``A = V (S^2 + ridge) V'`` on the span of V, and the rest does not matter. This needs
 the rows as a dense array, which has no more elements than the resulting basis.
 
-The n x n matrix ZZ' is sufficient if it has full rank. If not, a column in small units may be
-hidden by one in large units: then the rank is that of the rows with their columns scaled to unit
-length.
+The n x n matrix ZZ' suffices if it has full rank. If not, a column in small units may be hidden by
+one in large units: the rank is then that of the rows with their columns scaled to unit length.
 
 For searches over many labellings of sparse rows, the rows themselves get coordinates (``Span``).
 With a pivoted Cholesky factorisation
 
     X X' = R R',      R (n, r) with r <= n,
 
-the rows of R have the same inner products, so that fits to R are fits to X. If R_p are the r rows
-at which the pivots are, R_p is triangular, ``X_p = R_p V'`` for an orthonormal basis V of the
+the rows of R have the same inner products, so fits to R are fits to X. Let R_p be the r pivot rows
+of R, and X_p those of X. Then R_p is triangular, ``X_p = R_p V'`` for an orthonormal basis V of the
 rows, and coefficients c for R are the coefficients ``V c = X_p' R_p^-T c`` for X. V, which would be
-dense, is never formed. Inner products lose what is below their rounding. A ridge that is larger
-makes it irrelevant.
+dense, is never formed. Inner products lose what is below their rounding; a ridge that is larger
+makes the loss irrelevant.
 """
 
 from collections.abc import Sequence
@@ -45,9 +44,9 @@ PIVOT_TOLERANCE = 1e-14
 class RowSpacePath:
     """The coordinates of the same rows for several ridges.
 
-    Singular values that are small because of the units of their columns do not matter beside a
-    ridge that exceeds their square: for all such ridges, the other singular vectors are a basis, up
-    to its scale. Those of rounding are left out, as the ridge would amplify it (``coordinates``).
+    Singular values that are small because of the units of their columns do not matter if the ridge
+    exceeds their square: for all such ridges, the other singular vectors are a basis, up to its
+    scale. Mere rounding is left out, because the ridge would amplify it (``coordinates``).
     """
 
     def __init__(self, parts: Sequence[Rows], fit_intercept: bool) -> None:
@@ -78,7 +77,7 @@ class RowSpacePath:
 def row_space_coordinates(
     parts: Sequence[Rows], *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> coordinates.Coordinates:
-    """Return the same as ``coordinates_of``, by a factorisation of the rows."""
+    """Return what ``coordinates_of`` returns, by factorising the rows."""
     weight, center, Z = _centred_rows(parts, fit_intercept)
     ridge = weight * alpha
     lengths, noise = _lengths_and_noise(Z, center, weight)
@@ -98,7 +97,7 @@ def row_space_coordinates(
 
 
 def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> coordinates.Factors:
-    """Return the lengths of the centred columns, and the part of them that may be rounding."""
+    """Return the lengths of the centred columns, and how much of each may be rounding."""
     lengths = np.linalg.norm(Z, axis=0)
     faint = lengths**2 < FAINT
     faint[faint] = (Z[:, faint] != 0).any(axis=0)
@@ -162,7 +161,7 @@ def _factor_gram(
 
 
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
-    """Return the number of large eigenvalues if all others are just rounding, else None."""
+    """Return the number of large eigenvalues if all others are mere rounding, else None."""
     large = squares > coordinates.MIN_ACCURATE_RCOND * squares[-1]
     doubtful = ~large & (squares > coordinates.rank_tolerance(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
@@ -209,13 +208,13 @@ class Span:
     triangle: Floats
 
     def model(self, model: Linear) -> Linear:
-        """Return a (coefficients, intercept) for all columns, given one for coordinates."""
+        """Return the (coefficients, intercept) for all columns of a model for coordinates."""
         coef, intercept = model
         weights = solve_triangular(self.triangle, _columns(coef), trans=1, lower=True)
         return np.asarray(self.pivots.T @ weights).reshape(-1, *coef.shape[1:]), intercept
 
     def coordinates(self, model: Linear) -> Linear:
-        """Return a (coefficients, intercept) for coordinates, given one with the same scores."""
+        """Return the (coefficients, intercept) for coordinates of a model for all columns."""
         coef, intercept = model
         scores = np.asarray(self.pivots @ _columns(coef))
         c = solve_triangular(self.triangle, scores, lower=True)
@@ -223,7 +222,7 @@ class Span:
 
 
 def span_of(parts: Sequence[Rows], alpha: float) -> Span | None:
-    """Return the span of rows in memory; None if a ridge alpha is too small, or all are 0."""
+    """Return the span of rows in memory; None if the ridge alpha is too small or all rows are 0."""
     if alpha == 0:
         return None
     X = stack([rows.take(np.arange(rows.n_rows)) for rows in parts]).X

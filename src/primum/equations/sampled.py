@@ -2,12 +2,12 @@
 
 Graphs, kernels and transductive machines use a few thousand unlabelled rows at most, and so do the
 test for drift and the comparison of stacks. A uniform random sample of ``MAX_SAMPLED_ROWS`` rows
-serves them all. Components depend on the rows by their mean and covariance only, so that those of
-all rows are found without storing them. One pass collects both.
+serves them all. Principal components depend only on the mean and covariance of the rows, so those
+of all rows can be computed without storing the rows. One pass collects both.
 
 Which rows are drawn depends on the seed and on the number of rows, not on blocks, row groups or
-partitions. Rows that are no more than the sample are all read, and the fit is that of rows in
-memory. The pass runs on the workers of a cluster too, which import this module.
+partitions. If there are no more rows than the sample may have, all are read, and the fit is that of
+rows in memory. On a cluster the pass runs on the workers, which import this module.
 """
 
 from dataclasses import dataclass
@@ -35,15 +35,15 @@ from primum.rows import (
     within,
 )
 
-# Of more unlabelled rows, a random sample is in memory.
+# If there are more unlabelled rows than this, only a random sample of this size is in memory.
 MAX_SAMPLED_ROWS = 20_000
-# The covariance of more columns is not formed.
+# With more columns than this, the covariance is not formed.
 MAX_COVARIANCE_COLUMNS = 2000
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a sample of unlabelled rows in memory was drawn from.
+    """The rows from which a sample of unlabelled rows in memory was drawn.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Sampled:
     positions : array of shape (n_sampled,)
         Sorted positions of the sample among them.
     moments : Moments or None
-        Of all rows, labelled and unlabelled, each with the weight 1; None: not known.
+        Those of all rows, labelled and unlabelled, each with weight 1; None if unknown.
     """
 
     n_rows: int
@@ -65,7 +65,7 @@ class Sampled:
 
 
 def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple[Any, Sampled]:
-    """Return a random sample of unlabelled rows, in memory, and what it is a sample of: one pass.
+    """Return a random sample of unlabelled rows, in memory, and its origin: one pass.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple
     labeled : array or CSR matrix
         The labelled rows.
     seed : int
-        Of the sample.
+        Seed of the sample.
 
     Returns
     -------
     array or CSR matrix
         The sample, in the order of the rows.
     Sampled
-        Its positions, and the moments of all rows, unless they are too wide or sparse, or all of
-        them are in the sample.
+        Its positions, and the moments of all rows, unless these are too wide or sparse, or the
+        sample has all of them.
     """
     rows = chain([inside, more])
     positions = _drawn(rows.n_rows, seed)
@@ -105,14 +105,14 @@ def _drawn(n_rows: int, seed: int) -> Index:
     """Return the sorted positions of the rows in the sample."""
     if n_rows <= MAX_SAMPLED_ROWS:
         return np.arange(n_rows)
-    # Another stream than that of the samples that candidates draw from this one.
+    # Not the stream of random numbers by which candidates draw samples from this sample.
     rng = np.random.default_rng([seed, 1])
     return np.sort(rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What some of the rows contribute: their moments, if wanted, and those in the sample."""
+    """What some of the rows contribute: their moments, if wanted, and the rows in the sample."""
 
     moments: Moments | RawMoments | None
     picked: tuple[Any, ...]

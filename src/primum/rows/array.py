@@ -16,13 +16,13 @@ T = TypeVar("T")
 # A block of this many numbers (4 MB in float64) is small compared with memory, and large enough
 # that threads seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
-# An accelerator needs few and large blocks: this many, unless they would be smaller than 1 GB in
-# float64. A device that stores the rows has room for a few arrays of this size.
+# An accelerator needs few, large blocks: this many, unless they would be smaller than 1 GB in
+# float64. A device that holds the rows has room for a few arrays of this size.
 DEVICE_BLOCKS, MIN_DEVICE_BLOCK_NUMBERS = 16, 2**27
 # Passes in single precision on a device are fast compared with main memory.
 DEVICE_COLLECTABLE_NUMBERS = 2**19
-# A sparse block has at least this many stored values per column: a sum over its rows has as many
-# numbers as there are columns, however few values it has.
+# A sparse block has at least this many stored values per column, because a sum over its rows has
+# one number per column, however few values there are.
 MIN_VALUES_PER_COLUMN = 8
 # With fewer blocks per thread than this, another thread does not pay off.
 MIN_BLOCKS_PER_THREAD = 4
@@ -32,8 +32,8 @@ class ArrayRows(Rows):
     """Selected rows of an array, in order, as blocks of float64.
 
     Only one block per thread is copied at a time, so rows can be selected from a large array
-    without a second copy in memory. Many blocks are processed by as many threads as ``n_jobs``
-    allows. Arrays of other libraries are processed on their own device.
+    without a second copy in memory. If there are many blocks, they are processed by as many threads
+    as ``n_jobs`` allows. Arrays of other libraries are processed on their own device.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ArrayRows(Rows):
         self, array: Any, index: Index | None = None, weight: Floats | None = None
     ) -> None:
         if index is not None and isinstance(chosen := _as_slice(index), slice):
-            # Consecutive rows are a view, which avoids copies later.
+            # Consecutive rows become a view, which avoids copies later.
             array, index = _slice(array, chosen.start, chosen.stop), None
         self.array, self.index, self.weight = array, index, weight
         self.n_columns = array.shape[1]
@@ -85,10 +85,10 @@ class ArrayRows(Rows):
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows, dense or CSR, with a known label and a weight (None: 1).
+    """Rows, dense or CSR, with known labels and with weights (None: 1).
 
     The labels y are numbers in {0, 1} for two classes, one-hot rows (L, K) for K > 2, and any
-    numbers for a regression.
+    numbers for regression.
     """
 
     X: Any
@@ -112,7 +112,7 @@ class LabeledRows:
 
 
 class _DenseReader:
-    """Reads blocks of an array: of NumPy, if nothing else is said."""
+    """Reads blocks of a NumPy array, and is the base of the other readers."""
 
     threads, single = True, False
 
@@ -124,7 +124,7 @@ class _DenseReader:
 
 
 class _ConvertingReader(_DenseReader):
-    """Reads blocks of a NumPy array that is not in double precision, into the same memory."""
+    """Reads blocks of a NumPy array that is not in double precision, reusing memory."""
 
     def __init__(self, array: Any) -> None:
         super().__init__(array)
@@ -143,7 +143,7 @@ class _SparseReader(_DenseReader):
     def __init__(self, array: Any) -> None:
         stored = array.nnz / max(1, array.shape[0])
         numbers = max(BLOCK_NUMBERS, MIN_VALUES_PER_COLUMN * array.shape[1])
-        # The results computed from a row often have more numbers than the row.
+        # The results computed from a row often have more numbers than the row itself.
         self.rows_per_block = max(1, int(numbers / (stored + 32.0)))
 
     def read(self, array: Any, chosen: slice | Index) -> Any:
@@ -197,7 +197,7 @@ def _as_slice(index: Index) -> slice | Index:
 
 
 def _slice(array: Any, start: int, stop: int) -> Any:
-    """Return consecutive rows without copying them, as SciPy would."""
+    """Return consecutive rows without a copy, which SciPy's own slicing makes."""
     is_sparse = bool(sparse.issparse(array))
     if not is_sparse:
         return array[start:stop, :]

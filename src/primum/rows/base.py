@@ -1,12 +1,11 @@
 """The common interface of all kinds of rows: passes that process them block by block.
 
-A kernel is a pure function of a block and of a few small arrays. It can run anywhere, and again
-if its result is lost; results are combined in the order of the blocks, so that the total does not
-depend on which worker computed which block. Rows in files or on a cluster are opened by
-``open_rows``.
+A kernel is a pure function of a block and of a few small arrays. It can run anywhere, and run again
+if its result is lost. Results are combined in the order of the blocks, so the total does not depend
+on which worker computed which block. ``open_rows`` opens rows in files or on a cluster.
 
-Workers of a cluster import this room and that of the kernel. scikit-learn, whose import takes as
-long as that of Dask, is imported only where arrays of other libraries need it.
+Workers of a cluster import this room and the kernel's. Importing scikit-learn takes as long as
+importing Dask, so it is imported only where arrays of other libraries need it.
 
 The first pass over rows finds non-finite values by their effect on its sums. Rows in files or on a
 cluster can change afterwards, so every later pass checks each block: by its sum of the rows times
@@ -97,15 +96,14 @@ class Rows(ABC):
     in_memory : bool
         Whether an array with one number per row is affordable.
     single : bool
-        Whether the rows are in single precision on a device: products in single precision are then
-        several times as fast.
+        Whether the rows are in single precision on a device, where products in single precision
+        are several times as fast.
     dense : bool
         Whether the rows are stored as a dense array in memory.
     weight : array (n,) or None
         Weight of each row; None: 1.
     collectable : int
-        How many numbers of selected rows are worth collecting in main memory in order to save a
-        pass.
+        Selected rows of up to this many numbers are worth collecting in main memory to save a pass.
     """
 
     n_rows: int
@@ -128,7 +126,7 @@ class Rows(ABC):
     def fill(self, kernel: Callable[[Block], AnyArray]) -> AnyArray:
         """Return ``kernel(block)``, one value or one vector per row, for all rows.
 
-        The result may share memory with that of the kernel.
+        The result may share memory with the kernel's result.
         """
         filled = None
         for where, values in self.map(lambda block: (block.where, kernel(block))):
@@ -187,7 +185,7 @@ class ChainedRows(Rows):
 
 
 def chain(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of all parts; parts without rows are left out."""
+    """Return the parts one after the other, without those that have no rows."""
     present = [part for part in parts if part.n_rows]
     return ChainedRows(present) if len(present) > 1 else (present or list(parts))[0]
 
@@ -213,13 +211,13 @@ def of_converted(kernel: Callable[[S], T], convert: Callable[[Block], S]) -> Cal
 
 
 def within(index: Index, start: int, n_rows: int) -> Index:
-    """Return those of some sorted positions that are among n rows, relative to the first row."""
+    """Return the sorted positions that fall within n rows from ``start``, relative to it."""
     low, high = np.searchsorted(index, [start, start + n_rows])
     return index[low:high] - start
 
 
 def stack_present(parts: Iterable[Block], n_columns: int) -> Block:
-    """Return blocks as one, in memory; some, or all, may be empty."""
+    """Return blocks as one, in memory; any of them may be empty."""
     present = [part for part in parts if part.n_rows]
     return stack(present) if present else Block(0, np.zeros((0, n_columns)))
 
@@ -236,7 +234,7 @@ def stack(blocks: Sequence[Block]) -> Block:
 
 
 def joined_weights(parts: Sequence[tuple[int, Floats | None]]) -> Floats | None:
-    """Return the weights of several (number of rows, weights) together; None if all are 1."""
+    """Join the weights of several (number of rows, weights); None if all of them are None."""
     if all(weight is None for _, weight in parts):
         return None
     return np.concatenate([np.ones(n) if weight is None else weight for n, weight in parts])
@@ -273,7 +271,7 @@ def library_of(array: Any) -> Any:
 
 
 class BlockMemory(threading.local):
-    """The memory of one block per thread, used again once nothing refers to the block.
+    """The memory of one block per thread, reused once nothing refers to the block.
 
     A block takes a few megabytes. Allocators return memory of this size to the system when it is
     freed (always on Dask's workers, often elsewhere), and the system clears it before it is used
@@ -345,7 +343,7 @@ def still_finite(kernel: Callable[[Block], T]) -> Callable[[Block], T]:
     """Return a kernel that raises an error if rows that were finite before no longer are."""
 
     def checked(block: Block) -> T:
-        with np.errstate(invalid="ignore"):  # of values that are refused below
+        with np.errstate(invalid="ignore"):  # such values raise an error below
             result = kernel(block)
         # A value that is not finite makes the sum of rows times labels NaN or infinite, even if the
         # label of its row is 0.
@@ -365,7 +363,7 @@ def refuse_changed(block: Block, positions: Index | None = None) -> None:
     is_sparse = bool(sparse.issparse(block.X))
     values: Any = block.X.data if is_sparse else block.X
     with np.errstate(invalid="ignore", over="ignore"):
-        # The sum of squares, which BLAS computes faster than NumPy a sum. If it overflows, the
+        # BLAS computes a sum of squares faster than NumPy computes a sum. If it overflows, the
         # values are checked one by one.
         flat = values.ravel(order="K") if isinstance(values, np.ndarray) else None
         total = float(values.sum() if flat is None else flat @ flat)

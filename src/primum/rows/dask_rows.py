@@ -1,8 +1,8 @@
 """Rows of a Dask array or DataFrame, processed in this process or on a cluster.
 
-A pass is one task per partition, which maps the blocks of the partition and combines their results,
-and a few tasks that combine the partitions, always in the same order; one small result is returned.
-Tasks are pure, so Dask repeats those of a lost worker, and the result is the same.
+A pass runs one task per partition, which processes its blocks and combines their results, and a few
+tasks that combine the partitions, always in the same order; one small result is returned. Tasks are
+pure: if a worker is lost, Dask repeats its tasks, and the result is the same.
 
 This is the only module that uses Dask. Dask is optional, so it is imported where it is used.
 """
@@ -45,7 +45,7 @@ MAX_IDLE_SECONDS = 60.0
 # ... and how long all workers may be paused, because they are short of memory, or the scheduler
 # may not respond, because it is busy with many tasks.
 MAX_BUSY_SECONDS = 600.0
-# An answer of the scheduler is waited for in turns of this length, in seconds.
+# How long to wait for an answer of the scheduler before trying again, in seconds.
 MAX_ANSWER_SECONDS = 10.0
 
 
@@ -146,12 +146,12 @@ class DaskRows(Rows):
         ]
 
     def _placed(self, counts: Sequence[Any]) -> Iterator[tuple[Any, int, Any, Any]]:
-        """Yield each partition, its number, the position of its first row and its rows' number."""
+        """Yield each partition, its number, the position of its first row, and how many it has."""
         starts = list(accumulate(counts[:-1], initial=0))
         return zip(self._partitions, range(len(counts)), starts, counts, strict=True)
 
     def _shared(self, function: object) -> Any:
-        """Return a node of the graph that stores a function once, not once per task."""
+        """Return a node that stores a function in the graph once, not once per task."""
         from dask import delayed
 
         return delayed(function, name=self._key("kernel"), traverse=False)
@@ -236,7 +236,7 @@ def _brief(names: list[Any]) -> str:
     return "[" + ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "") + "]"
 
 
-# Tasks of the workers
+# Tasks that run on the workers
 
 
 def _task(key: str, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -266,7 +266,7 @@ def _apply_partition(kernel: Callable[[Block], AnyArray], empty: AnyArray, *wher
 
 
 def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | None) -> Any:
-    """Return some rows of a partition; its start is given if it was read in an earlier pass."""
+    """Return some rows of a partition; ``visited_at`` is its start if an earlier pass read it."""
     part = _checked(part, number, n_rows)
     X = _reader(part).read(part, chosen)
     if visited_at is not None:
@@ -309,14 +309,14 @@ def _reader(part: Any) -> _DenseReader:
 
 
 class _FrameReader(_DenseReader):
-    """Reads blocks of a pandas DataFrame, into the same memory if all columns have one type."""
+    """Reads blocks of a pandas DataFrame, reusing memory if all columns share a NumPy dtype."""
 
     def __init__(self, frame: Any) -> None:
         super().__init__(frame)
         self._memory = BlockMemory()
         kinds = set(frame.dtypes)
         of_numpy = len(kinds) == 1 and isinstance(kinds.pop(), np.dtype)
-        # Other types, and several, are converted to double precision by pandas.
+        # pandas itself converts extension dtypes and mixed ones to double precision.
         self._options = {} if of_numpy else {"dtype": np.float64, "na_value": np.nan}
 
     def read(self, frame: Any, chosen: slice | Index) -> Floats:
@@ -414,7 +414,7 @@ class _Watch:
         self.silent_since: float | None = None
 
     def look(self) -> None:
-        """Check the workers; raise an error if none has been running for too long."""
+        """Check the workers; raise an error once all have been gone or paused for too long."""
         running = self._ask("ncores_running")
         if running is None:  # no answer yet
             return
@@ -431,7 +431,7 @@ class _Watch:
     def _ask(self, question: str) -> Any:
         """Query the scheduler about its workers; None if it has not answered.
 
-        The wait is short, so that a pass that was cancelled meanwhile ends.
+        The wait is short, so that a pass cancelled in the meantime ends.
         """
         from distributed import TimeoutError
 

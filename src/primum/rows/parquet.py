@@ -43,8 +43,8 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 # row group's whole column at once.
 READ_AHEAD = 2**13
 # With at most this many threads, one thread decodes all columns: this takes about as long as
-# processing them. The threads of pyarrow, which may be more than were asked for, need up to a fifth
-# more processor time (two cores; a tenth in most runs).
+# processing them. pyarrow's threads, which may outnumber those asked for, need up to a fifth more
+# processor time (a tenth in most runs, on two cores).
 MAX_THREADS_READ_BY_ONE = 2
 MAX_NAMES_LISTED = 8
 
@@ -190,14 +190,14 @@ class _Group:
         return self.file is other.file and self.start + self.n_rows == other.start
 
     def with_next(self, other: "_Group") -> "_Group":
-        """Return this group and the one that follows as one."""
+        """Return this group and the next as one."""
         positions = range(self.positions.start, other.positions.stop)
         return replace(self, positions=positions, n_rows=self.n_rows + other.n_rows)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Consecutive rows of a group, as they were read; ``offset`` is that of the first one."""
+    """Consecutive rows of a group, as read; ``offset`` is the first one's position in the group."""
 
     group: _Group
     offset: int
@@ -237,9 +237,9 @@ def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
 
 
 def _runs_of(groups: Iterable[_Group], most: int) -> Iterator[_Group]:
-    """Yield row groups; small ones that follow one another are one, of at most ``most`` rows.
+    """Yield row groups, merging small consecutive ones into groups of at most ``most`` rows.
 
-    Opening a file, and the work of a kernel for one block, take as long as some thousand rows.
+    Opening a file and starting a kernel on a block take as long as some thousand rows.
     """
     run: _Group | None = None
     for group in groups:
@@ -254,11 +254,11 @@ def _runs_of(groups: Iterable[_Group], most: int) -> Iterator[_Group]:
 
 
 def _local(path: str | os.PathLike[str]) -> Path:
-    """Return a path; raise an error if it is an address."""
+    """Return a path; raise an error if it is a URL."""
     if "://" in os.fspath(path):
         raise ValueError(
-            f"{path} is an address, and only files of this machine are read: pass "
-            "dask.dataframe.read_parquet(...) of it."
+            f"{path} is a URL, but only local files are read: pass "
+            "dask.dataframe.read_parquet(...) of it instead."
         )
     return Path(path)
 
@@ -354,7 +354,7 @@ def _check_columns(file: _File, names: Sequence[str]) -> None:
 
 
 def _missing_columns(file: _File, missing: Sequence[str]) -> str:
-    """Describe which columns are missing and which there are."""
+    """Return a message that names the missing columns and those of the file."""
     names = list(file.schema.names)
     twice = [name for name in missing if name in names]
     if twice:
@@ -391,13 +391,13 @@ def _matrix(batch: Any, names: Sequence[str], memory: BlockMemory) -> Floats:
 
 @cache
 def _is_plain(kind: Any) -> bool:
-    """Return whether NumPy has this type of numbers, with missing values."""
+    """Return whether columns of this type become NumPy arrays without a cast, nulls included."""
     types = import_pyarrow()[0].types
     return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def write_parquet(file: BinaryIO, parts: Iterable[Mapping[str, AnyArray]]) -> None:
-    """Write to a file from parts of its columns; each becomes a row group."""
+    """Write parts, mappings of column names to values, to a file; each becomes a row group."""
     arrow, parquet = import_pyarrow()
     tables = (arrow.table(dict(part)) for part in parts)
     if (first := next(tables, None)) is None:
