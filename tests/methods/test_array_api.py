@@ -58,7 +58,7 @@ def asarray(request):
 def columns(request, monkeypatch):
     if request.param == "streamed":
         monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-        monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
+        monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
 
 
@@ -222,7 +222,7 @@ def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
 def precisions(monkeypatch):
     """Stream all rows; whether each pass of the solver was in single precision."""
     monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
     used, sweep = [], StreamedColumns.sweep
 

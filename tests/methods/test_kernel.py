@@ -478,7 +478,7 @@ def test_a_kernel_function_may_return_a_sparse_matrix():
 
 
 def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr("primum.methods.kernels.LARGEST_KERNEL", 40)
+    monkeypatch.setattr("primum.methods.kernels.MAX_KERNEL_ROWS", 40)
     text = (
         "^KernelICLSClassifier computes the kernel matrix of all 50 rows, more than 40: "
         r"approximate the kernel, for example by make_pipeline\(Nystroem\(n_components=1000\), "

@@ -71,7 +71,7 @@ def test_a_working_set_of_many_shares_finds_the_nearest_labels(monkeypatch):
     minimize = label_search._minimize
     start = np.full((40, 30), 1.0 / 30)
     whole = minimize_over_labels(squares, start, tol=1e-5, max_iter=5000)
-    monkeypatch.setattr(label_search, "MANY_SHARES", 200)
+    monkeypatch.setattr(label_search, "MAX_FREE_SHARES", 200)
     monkeypatch.setattr(label_search, "_minimize", counted)
     part = minimize_over_labels(squares, start, tol=1e-5, max_iter=5000)
     assert sizes[0] == 1200

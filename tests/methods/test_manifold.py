@@ -433,7 +433,7 @@ def test_features_of_a_kernel_give_its_answer_without_a_limit(monkeypatch):
         differences.append(np.abs(found - exact.decision_function(X_u)).max())
     assert differences[-1] < 1e-8
     assert differences[1] < differences[0]
-    monkeypatch.setattr(_manifold, "MAX_ROWS", 50)
+    monkeypatch.setattr(_manifold, "MAX_GRAPH_ROWS", 50)
     make_pipeline(Nystroem(gamma=0.5, n_components=20), linear).fit(rows, labels)
     message = r"90 distinct ones, and at most 50 are supported: .*Nystroem\(\), Laplacian"
     with pytest.raises(ValueError, match=message):

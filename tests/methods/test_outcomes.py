@@ -120,7 +120,7 @@ def test_how_least_squares_was_solved(clf, monkeypatch):
 def test_how_the_machine_was_solved(clf, monkeypatch):
     X, y, _ = partly_labelled()
     assert clone(clf).fit(X, y).solver_ == "primal"
-    monkeypatch.setattr("primum.methods.svm.newton.DUAL_ROWS", 0)
+    monkeypatch.setattr("primum.methods.svm.newton.MAX_DUAL_ROWS", 0)
     assert clone(clf).fit(sparse.csr_array(X), y).solver_ == "conjugate_gradients"
     if not isinstance(clf, WellSVMClassifier):
         X, y, _ = partly_labelled(n=30, d=40)
@@ -238,30 +238,32 @@ def test_a_warm_start_that_fails_leaves_an_unfitted_estimator():
 
 # Searches that end early
 
-ROUNDS = "primum.{}.MOST_ROUNDS"
-
 
 @pytest.mark.parametrize(
-    ("clf", "module", "message"),
+    ("clf", "limit", "message"),
     [
-        (TSVMClassifier("cccp", alpha=0.01), "methods.svm.tsvm", "stopped after 1 rounds of cccp"),
+        (
+            TSVMClassifier("cccp", alpha=0.01),
+            "tsvm.MAX_CCCP_ROUNDS",
+            "stopped after 1 rounds of cccp",
+        ),
         (
             TSVMClassifier("annealing", alpha=0.01),
-            "methods.svm.search",
+            "search.MAX_ANNEALING_ROUNDS",
             "stopped after 1 rounds of a",
         ),
         (
             WellSVMClassifier(0.01),
-            "methods.svm.wellsvm",
+            "wellsvm.MAX_REWEIGHTING_ROUNDS",
             "stopped reweighting labellings after 1 rounds with a gap",
         ),
     ],
     ids=str,
 )
-def test_a_search_that_ends_early_says_so(clf, module, message, monkeypatch):
+def test_a_search_that_ends_early_says_so(clf, limit, message, monkeypatch):
     X, y, _ = partly_labelled()
     clone(clf).fit(X, y)  # no warning, which would be an error
-    monkeypatch.setattr(ROUNDS.format(module), 1)
+    monkeypatch.setattr(f"primum.methods.svm.{limit}", 1)
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         clone(clf).fit(X, y)
     assert {warning.filename for warning in caught} == {__file__}
@@ -286,7 +288,7 @@ def test_any_refit_that_ends_early_is_said(clf, monkeypatch):
 
 def test_refits_of_the_mixture_that_end_early_are_said(monkeypatch):
     X, y, _ = partly_labelled()
-    monkeypatch.setattr("primum.methods.svm.wellsvm.MOST_STEPS", 1)
+    monkeypatch.setattr("primum.methods.svm.wellsvm.MAX_REFIT_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="WellSVMClassifier stopped a refit after 1 Newton"):
         WellSVMClassifier(1e-3).fit(X, y)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from primum.methods.base import RANGES, with_parameters
+from primum.methods.base import PARAMETER_RANGES, with_parameters
 
 
 class Shrunken(BaseEstimator):
@@ -29,7 +29,7 @@ class Example(Shrunken):
 
 def test_annotated_attributes_become_parameters():
     assert str(signature(Example)) == "(alpha: float = 0.5, *, labels: str = 'soft') -> None"
-    assert Example._parameter_constraints == {"alpha": RANGES["alpha"], "labels": [str]}
+    assert Example._parameter_constraints == {"alpha": PARAMETER_RANGES["alpha"], "labels": [str]}
 
 
 def test_parameters_survive_clone_and_pickle():

@@ -38,7 +38,7 @@ def scores(clf, X):
 def streamed(request, monkeypatch):
     """Never form M, and sample few rows, so that the solver for many rows is used."""
     monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 128)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 128)
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", request.param == "in memory")
 
 

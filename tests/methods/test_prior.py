@@ -258,7 +258,7 @@ def test_priors_of_streamed_rows_are_proven(prior, metric, fit_intercept, monkey
     """Where some labelling attains the supervised model, M Q - T is rounding and proves little."""
     X, y, X_u = several_classes(160, 9000, 2, 4, separation=0.5)[:3]
     monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
     parameters = {"metric": metric, "fit_intercept": fit_intercept, "solver": "scale"}
     clf = ICLSClassifier(alpha=1.0, prior=prior, **parameters).fit(X, y, X_u)
     assert clf.certificate_.converged

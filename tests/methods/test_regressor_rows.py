@@ -22,7 +22,7 @@ def columns(request, monkeypatch):
         monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
         monkeypatch.setattr("primum.labellings.family.FEW_ROWS_FACTOR", 0)
         monkeypatch.setattr("primum.labellings.family.MAX_FORMED_ROWS", 0)
-        monkeypatch.setattr("primum.solvers.sample.SAMPLE", 256)
+        monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 256)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**11)
 
 

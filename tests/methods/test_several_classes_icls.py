@@ -281,8 +281,8 @@ def test_both_solvers_are_certified_and_give_one_model(case, metric, monkeypatch
     assert clf.soft_labels_.min(initial=0.0) >= 0.0
     np.testing.assert_allclose(clf.soft_labels_.sum(axis=1), 1.0, atol=1e-12)
     monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 32)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE_PER_COLUMN", 2)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 32)
+    monkeypatch.setattr("primum.solvers.sample.SAMPLE_PER_DIMENSION", 2)
     streamed = clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)
     assert clf.solver_ == ("scale" if len(X_u) else "newton")
     assert clf.certificate_.converged

@@ -322,14 +322,14 @@ def wide_rows(n_rows=90, n_columns=70, n_labeled=30):
 
 @pytest.mark.parametrize("outside", [False, True], ids=["in X", "in X_unlabeled"])
 def test_wide_rows_are_searched_with_a_sample_and_fitted_as_a_whole(monkeypatch, outside):
-    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
     X, y = wide_rows()
     grid = {"alphas": [0.01, 0.1, 1.0], "metrics": [0.0, 0.5], "cv": 3}
     split = (X[:50], y[:50], X[50:]) if outside else (X, y)
     clf = ICLSClassifierCV(**grid, max_search_rows=20).fit(*split)
     sample = 30 + np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
     rows = np.concatenate([np.arange(30), sample])
-    small = ICLSClassifierCV(**grid).fit(X[rows], y[rows])  # at most WIDE rows
+    small = ICLSClassifierCV(**grid).fit(X[rows], y[rows])  # at most MAX_NARROW_SIZE rows
     np.testing.assert_allclose(
         clf.cv_results_["mean_test_score"], small.cv_results_["mean_test_score"], rtol=1e-9
     )
@@ -343,13 +343,13 @@ def test_wide_rows_are_searched_as_a_whole_if_asked(monkeypatch, most):
     X, y = wide_rows()
     grid = {"alphas": [0.01, 1.0], "metrics": [0.0], "cv": 3}
     whole = ICLSClassifierCV(**grid).fit(X, y)
-    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
     clf = ICLSClassifierCV(**grid, max_search_rows=most).fit(X, y)
     assert np.array_equal(clf.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
 
 
 def test_partial_labels_of_the_sample_are_its_own(monkeypatch):
-    monkeypatch.setattr("primum.methods.least_squares.search.WIDE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
     X, y = wide_rows()
     y[:30] = np.arange(30) % 3
     possible = np.ones((90, 3), dtype=bool)

@@ -118,7 +118,7 @@ def test_columns_beyond_those_that_are_factorised(monkeypatch):
 def in_span(monkeypatch, fit):
     """Return a search of all columns, and one in the span of the rows."""
     known = fit()
-    monkeypatch.setattr(search, "WIDE", 100)
+    monkeypatch.setattr(search, "MAX_NARROW_SIZE", 100)
     spans = spans_of(monkeypatch, search)
     other = fit()
     assert spans[0] is not None
@@ -154,7 +154,7 @@ def test_a_search_for_numbers_in_the_span(monkeypatch):
 
 
 def test_scorers_get_models_of_all_columns(monkeypatch):
-    monkeypatch.setattr(search, "WIDE", 100)
+    monkeypatch.setattr(search, "MAX_NARROW_SIZE", 100)
     X, y = texts()
     seen = []
 

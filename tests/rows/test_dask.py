@@ -58,7 +58,7 @@ def in_process():
 @pytest.fixture
 def always_stream(monkeypatch):
     monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 
 @pytest.fixture(scope="module")

@@ -362,7 +362,7 @@ class TestFits:
     def way(self, request, monkeypatch):
         if request.param == "streamed":
             monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-            monkeypatch.setattr("primum.solvers.sample.SAMPLE", 512)
+            monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
 
     @pytest.mark.usefixtures("way")
     @pytest.mark.parametrize("known", ["labeled", "of_four_classes"])

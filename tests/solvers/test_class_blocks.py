@@ -65,7 +65,7 @@ def test_newton_direction_does_not_depend_on_the_way(rng, monkeypatch):
     g -= g.mean(axis=1, keepdims=True)
     directions = []
     for least in (1, 10**9):
-        monkeypatch.setattr("primum.solvers.faces.BY_CLASS_FROM", least)
+        monkeypatch.setattr("primum.solvers.faces.MIN_BY_CLASS_SIZE", least)
         directions.append(newton_direction(columns, labels, faces_of(labels, mask), 50.0, g))
     assert_allclose(*directions, atol=1e-9)
 

@@ -95,7 +95,7 @@ def test_many_equations_are_solved_by_conjugate_gradients(monkeypatch, rng):
     grams = [(face.directions, columns.gram(face.rows)) for face in some_faces]
     exact = np.linalg.solve(np.eye(9) + A @ A.T, b)
     np.testing.assert_allclose(solve_hessian(labels, grams, 1.0, b), exact, atol=1e-10)
-    monkeypatch.setattr(faces, "DIRECT_UP_TO", 1)
+    monkeypatch.setattr(faces, "MAX_DIRECT_SIZE", 1)
     np.testing.assert_allclose(solve_hessian(labels, grams, 1.0, b), exact, atol=1e-5)
     g = unflat(labels, b)
     found = newton_direction(columns, labels, some_faces, 1.0, g)

@@ -18,7 +18,7 @@ KINDS = ["plain", "weighted", "with a ridge", "no intercept"]
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
     monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 
 def data(L=12, U=20_000, d=8):

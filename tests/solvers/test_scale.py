@@ -16,7 +16,7 @@ from primum.methods.icls import classifier as _implicit
 def always_stream(monkeypatch):
     """Never form M, and sample few rows, so that the whole way is gone."""
     monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 1024)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 
 def rows(kind, U=20_000, d=8, L=12, seed=0):
@@ -73,7 +73,7 @@ def test_few_passes():
 @pytest.mark.parametrize("sample", [512, 4096])
 def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
     """About as many rows as dimensions stay undecided: more than a few percent of all."""
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", sample)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", sample)
     X, y, X_u = rows("plain", U=4_000, d=150, L=155)
     proof = ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_
     assert proof.converged
@@ -84,7 +84,7 @@ def test_many_dimensions_for_the_number_of_rows(sample, monkeypatch):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_most_rows_lie_just_outside_the_undecided_ones(seed, monkeypatch):
     """Two features are nearly equal among the unlabelled rows, but not among the labelled ones."""
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 2**13)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 2**13)
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(12_100, 66)), np.r_[0, 1, rng.integers(0, 2, 98)]
     X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
@@ -110,9 +110,9 @@ def test_a_point_with_many_copies_that_stays_undecided(share, seed, in_memory, m
 
 
 def test_newton_goes_on_where_the_path_of_all_rows_ends_too_early(monkeypatch):
-    monkeypatch.setattr("primum.solvers.scale.STAGES", 1)
-    monkeypatch.setattr("primum.solvers.all_rows.LARGEST_BAND", 0.0)
-    monkeypatch.setattr("primum.solvers.all_rows.FEW_ROWS", 0)
+    monkeypatch.setattr("primum.solvers.scale.MAX_STAGES", 1)
+    monkeypatch.setattr("primum.solvers.all_rows.MAX_BAND_SHARE", 0.0)
+    monkeypatch.setattr("primum.solvers.all_rows.MIN_BAND_ROWS", 0)
     X, y, X_u = rows("plain")
     assert ICLSClassifier().fit(X, y, X_unlabeled=X_u).certificate_.converged
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", False)

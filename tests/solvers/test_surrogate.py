@@ -16,7 +16,7 @@ from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import SampledProblem
 from primum.solvers.newton import DualPoint, PathPoint
 from primum.solvers.sample import sample_columns
-from primum.solvers.surrogate import MANY_COPIES, ModelRows, _common_faces, model_at
+from primum.solvers.surrogate import MIN_MANY_COPIES, ModelRows, _common_faces, model_at
 
 MOST_PASSES = 30
 
@@ -25,7 +25,7 @@ MOST_PASSES = 30
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
     monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
-    monkeypatch.setattr("primum.solvers.sample.SAMPLE", 2048)
+    monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 2048)
 
 
 def labels_of(rng, K, n):
@@ -170,9 +170,9 @@ def test_common_faces_leave_no_more_rows_than_asked_for(rng):
 
 def test_only_many_copies_are_merged(rng):
     X = rng.normal(size=(100, 3))
-    X[:MANY_COPIES] = X[0]
+    X[:MIN_MANY_COPIES] = X[0]
     X[50:53] = X[50]
     rows = ModelRows.of(FormedColumns(X.T, np.arange(1.0, 101.0)), np.arange(100)).merged()
-    assert len(rows.positions) == 100 - MANY_COPIES + 1
+    assert len(rows.positions) == 100 - MIN_MANY_COPIES + 1
     assert rows.columns.weight.sum() == np.arange(1.0, 101.0).sum()
-    assert rows.many.tolist() == [True] + [False] * (100 - MANY_COPIES)
+    assert rows.many.tolist() == [True] + [False] * (100 - MIN_MANY_COPIES)

@@ -370,7 +370,7 @@ class WrapperMixin:
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 YES_OR_NO = ["boolean"]
 
-RANGES: dict[str, list[Any]] = {
+PARAMETER_RANGES: dict[str, list[Any]] = {
     "alpha": POSITIVE,
     "alpha_labeled": [*NOT_NEGATIVE, None],
     "alphas": ["array-like"],
@@ -421,14 +421,14 @@ def with_parameters(cls: type[Kind]) -> type[Kind]:
             "constructor: state the type of what fit finds in fit."
         )
     dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
-    ranges = dict(RANGES)
+    ranges = dict(PARAMETER_RANGES)
     for kind in reversed(cls.__mro__):
         ranges |= vars(kind).get("_ranges", {})
     names = [name for name in signature(cls.__init__).parameters if name != "self"]
     if unknown := [name for name in names if name not in ranges]:
         raise TypeError(
             f"{cls.__name__} has no range for {', '.join(unknown)}, so scikit-learn would not "
-            "check it: add it to RANGES or to _ranges of the class."
+            "check it: add it to PARAMETER_RANGES or to _ranges of the class."
         )
     cls._parameter_constraints = {name: ranges[name] for name in names}
     return cls

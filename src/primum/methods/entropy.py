@@ -46,11 +46,11 @@ from primum.methods.svm.base import LinearMachine, MachineData
 # 0 all predictions are uncertain, and only the labels pull at first.
 START_FACTORS = (1.0, 0.0, 0.3, 3.0)
 # Another start is preferred to the supervised solution if it ends lower by this fraction of f.
-CLEARLY_LOWER = 1e-9
+MIN_DECREASE = 1e-9
 # Newton steps after L-BFGS, and products with the second derivative in each of them.
-POLISHING_STEPS, MAX_PRODUCTS = 10, 1000
+MAX_POLISHING_STEPS, MAX_PRODUCTS = 10, 1000
 # Changes of f below this fraction of it are rounding.
-VALUE_ROUNDING = 16 * float(np.finfo(float).eps)
+OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def lowest_descent(problem: EntropyProblem, start: Floats, *, tol: float, max_it
         return best
     for factor in START_FACTORS[1:]:
         other = descend(problem, factor * start, tol=tol, max_iter=max_iter)
-        if other.value < best.value - CLEARLY_LOWER * abs(best.value):
+        if other.value < best.value - MIN_DECREASE * abs(best.value):
             best = other
     return best
 
@@ -175,13 +175,13 @@ def _polish(
 
     Where f is not convex, a step may lead away from the minimum; such a step is not taken.
     """
-    for _ in range(POLISHING_STEPS):
+    for _ in range(MAX_POLISHING_STEPS):
         slope = np.abs(gradient).max()
         if slope <= tol:
             break
         step, _ = cg(problem.hessian(w), gradient, maxiter=MAX_PRODUCTS)
         lower, gradient_there = problem.at(w - step)
-        if np.abs(gradient_there).max() >= slope or lower > value + VALUE_ROUNDING * abs(value):
+        if np.abs(gradient_there).max() >= slope or lower > value + OBJECTIVE_ROUNDING * abs(value):
             break
         w, value, gradient = w - step, lower, gradient_there
     return w, value, gradient
@@ -189,7 +189,7 @@ def _polish(
 
 # L-BFGS multiplies squared differences of gradients, which are of the order of the values of X: the
 # fourth power of this is still finite.
-LARGEST_VALUE = 1e75
+MAX_FEATURE = 1e75
 
 
 @base.with_parameters
@@ -342,7 +342,7 @@ class EntropyLogisticClassifier(LinearMachine):
 def _refuse_large_values(data: MachineData) -> None:
     """Raise an error if products in the search would overflow."""
     largest = float(abs(data.X).max())
-    if largest > LARGEST_VALUE:
+    if largest > MAX_FEATURE:
         raise ValueError(
             f"X has values up to {largest:.1e}, for which logistic regression overflows: rescale "
             "the features, for example with StandardScaler."

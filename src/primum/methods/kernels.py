@@ -40,11 +40,11 @@ from primum.rows import LabeledRows, joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
-LARGEST_KERNEL = 10_000
+MAX_KERNEL_ROWS = 10_000
 # Kernel values of new rows are computed in blocks of this many numbers (32 MB).
-KERNEL_BLOCK = 2**22
+KERNEL_BLOCK_NUMBERS = 2**22
 # A matrix is symmetric if its entries differ by no more than this fraction of the largest.
-SYMMETRIC = 1e-6
+SYMMETRY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class KernelClassifier(
         return KernelRows(rows)
 
     def _refuse_many(self, n_rows: int) -> None:
-        if n_rows > LARGEST_KERNEL:
+        if n_rows > MAX_KERNEL_ROWS:
             plain = type(self).__name__.removeprefix("Kernel")
             raise ValueError(
                 f"{type(self).__name__} computes the kernel matrix of all {n_rows} rows, more than "
-                f"{LARGEST_KERNEL}: approximate the kernel, for example by make_pipeline("
+                f"{MAX_KERNEL_ROWS}: approximate the kernel, for example by make_pipeline("
                 f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
             )
 
@@ -201,7 +201,7 @@ class KernelClassifier(
         intercept = self.intercept_ if self.dual_coef_.ndim == 2 else self.intercept_[0]
         if self._precomputed:
             return np.asarray(X @ self.dual_coef_ + intercept)
-        size = max(1, KERNEL_BLOCK // self.X_fit_.shape[0])
+        size = max(1, KERNEL_BLOCK_NUMBERS // self.X_fit_.shape[0])
         blocks = (X[rows] for rows in gen_batches(X.shape[0], size))
         products = [self._kernel_values(block, self.X_fit_) @ self.dual_coef_ for block in blocks]
         return np.concatenate(products) + intercept
@@ -272,9 +272,9 @@ def _refuse_other_shapes(K: Any) -> None:
 
 def _refuse_asymmetric(K: Floats) -> None:
     largest = max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
-    for rows in gen_batches(len(K), max(1, KERNEL_BLOCK // len(K))):
+    for rows in gen_batches(len(K), max(1, KERNEL_BLOCK_NUMBERS // len(K))):
         off = np.abs(K[rows] - K[:, rows].T)
-        if off.max() > SYMMETRIC * largest:
+        if off.max() > SYMMETRY_TOLERANCE * largest:
             i, j = np.unravel_index(off.argmax(), off.shape)
             raise ValueError(
                 f"The kernel matrix is not symmetric: the kernel of rows {rows.start + i} and {j} "

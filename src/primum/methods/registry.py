@@ -103,9 +103,9 @@ METHODS = [
 ]
 
 # A ridge makes likelihoods finite where there are fewer rows than features.
-RIDGE = {"alpha": 0.1}
+LIKELIHOOD_RIDGE = {"alpha": 0.1}
 NEAREST_MEAN = {"covariance": "spherical"}
-LOGISTIC = Variant(
+LOGISTIC_VARIANT = Variant(
     "Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True
 )
 
@@ -113,18 +113,18 @@ VARIANTS = [
     Variant("EM-LS (hard)", "EMLeastSquaresClassifier", {"labels": "hard"}),
     # Its rounds converge slowly where the labelled rows hardly determine the model.
     Variant("Healy-Westmacott", "HealyWestmacottClassifier", {"tol": 1e-4}),
-    LOGISTIC,
-    Variant("Self-Learning (logistic)", "SelfLearningClassifier", {"estimator": LOGISTIC}),
+    LOGISTIC_VARIANT,
+    Variant("Self-Learning (logistic)", "SelfLearningClassifier", {"estimator": LOGISTIC_VARIANT}),
     Variant("Kernel ICLS", "KernelICLSClassifier", {"metric": "labeled"}),
     Variant("Nearest mean", "LDAClassifier", {**NEAREST_MEAN, "prior": "equal"}, supervised=True),
     Variant("EM nearest mean", "EMLDAClassifier", NEAREST_MEAN),
     Variant("MC nearest mean", "MomentConstrainedLDAClassifier", NEAREST_MEAN),
-    Variant("LDA", "LDAClassifier", RIDGE, supervised=True),
-    Variant("EM-LDA", "EMLDAClassifier", RIDGE),
-    Variant("MC-LDA", "MomentConstrainedLDAClassifier", RIDGE),
-    Variant("IC-LDA", "ICLDAClassifier", RIDGE),
-    Variant("Scatter LDA", "ScatterLDAClassifier", RIDGE),
-    Variant("CP-LDA", "ContrastivePessimisticLDAClassifier", RIDGE),
+    Variant("LDA", "LDAClassifier", LIKELIHOOD_RIDGE, supervised=True),
+    Variant("EM-LDA", "EMLDAClassifier", LIKELIHOOD_RIDGE),
+    Variant("MC-LDA", "MomentConstrainedLDAClassifier", LIKELIHOOD_RIDGE),
+    Variant("IC-LDA", "ICLDAClassifier", LIKELIHOOD_RIDGE),
+    Variant("Scatter LDA", "ScatterLDAClassifier", LIKELIHOOD_RIDGE),
+    Variant("CP-LDA", "ContrastivePessimisticLDAClassifier", LIKELIHOOD_RIDGE),
 ]
 
 # Warning classes, and the modules that define them.

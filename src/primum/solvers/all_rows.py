@@ -18,14 +18,14 @@ from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
 from primum.solvers.faces import n_contrasts
 
 # If a larger fraction of the rows stays undecided, the twin may be feasible.
-UNDECIDED_IF_FEASIBLE = 0.05
-# Rows are close if they would be undecided at sigma / BAND. If too many would be, or if there are
-# several classes, the band is narrower.
-BAND, NARROWEST_BAND = 4.0, 2.0
-# At most this fraction of the rows is in the band (but FEW_ROWS if that is more), and at most as
-# many numbers as are worth collecting (``Rows.collectable``), but at least BAND_PER_COLUMN rows per
-# dimension.
-LARGEST_BAND, FEW_ROWS, BAND_PER_COLUMN = 0.25, 2**12, 8
+MIN_FEASIBLE_SHARE = 0.05
+# Rows are close if they would be undecided at sigma / MAX_BAND. If too many would be, or if there
+# are several classes, the band is narrower.
+MAX_BAND, MIN_BAND = 4.0, 2.0
+# At most this fraction of the rows is in the band (but MIN_BAND_ROWS if that is more), and at most
+# as many numbers as are worth collecting (``Rows.collectable``), but at least
+# MIN_BAND_PER_DIMENSION rows per dimension.
+MAX_BAND_SHARE, MIN_BAND_ROWS, MIN_BAND_PER_DIMENSION = 0.25, 2**12, 8
 
 
 @dataclass(frozen=True)
@@ -106,21 +106,21 @@ class SampledProblem:
         """
         share = point.sweep.inside / self.columns.shape[1]
         objective = half_square(point.xi)
-        return share > UNDECIDED_IF_FEASIBLE and objective <= share * self.gap(point)
+        return share > MIN_FEASIBLE_SHARE and objective <= share * self.gap(point)
 
     @property
     def largest_band(self) -> int:
         """The largest number of rows whose labels are solved for in memory."""
         r, n = self.columns.shape
         numbers = self.columns.design.rows.collectable
-        at_least = BAND_PER_COLUMN * r * n_contrasts(self.problem.labels)
-        return min(max(int(LARGEST_BAND * n), FEW_ROWS), max(numbers // r, at_least))
+        at_least = MIN_BAND_PER_DIMENSION * r * n_contrasts(self.problem.labels)
+        return min(max(int(MAX_BAND_SHARE * n), MIN_BAND_ROWS), max(numbers // r, at_least))
 
     def band(self, inside: float) -> float:
         """Return the width of a band, given the expected number of undecided rows."""
         if n_contrasts(self.problem.labels) > 1:  # more rows would cost more than a pass
-            return NARROWEST_BAND
-        return min(BAND, max(NARROWEST_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
+            return MIN_BAND
+        return min(MAX_BAND, max(MIN_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
 
     def stays(self, point: SweptPoint, step: Floats) -> bool:
         """Return whether no row of the sample outside the band changes sides after a step."""

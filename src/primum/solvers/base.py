@@ -33,9 +33,9 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
 }
 # Solvers of problems whose labels are one number, without a prior.
 ONE_NUMBER = ("lbfgsb",)
-MAX_ROUNDS = 50  # of anchors
+MAX_ANCHOR_ROUNDS = 50  # of anchors
 # A share that is outside its bounds by no more than this differs by rounding.
-SHARE_ROUNDING = 1e-12
+SHARE_VIOLATION = 1e-12
 
 
 def solve(
@@ -120,10 +120,10 @@ def _solve_prior(
     solution = _in_frame(solve_labels(prior.problem, tol, max_iter), prior.problem.columns)
     s, iterations = prior.of(solution.labels), solution.iterations
     solution = replace(solution, multipliers=np.zeros_like(s))
-    if shares.violation(s) <= SHARE_ROUNDING:
+    if shares.violation(s) <= SHARE_VIOLATION:
         return solution
     enough = GAP_GOAL * prior.problem.gap_within(tol)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_ANCHOR_ROUNDS):
         if iterations >= max_iter:
             break
         anchor = shares.project(s)

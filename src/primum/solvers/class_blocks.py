@@ -28,12 +28,12 @@ from scipy.linalg import lapack
 from primum._typing import Floats, Index, Mask
 
 # The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number.
-SMALL_RIDGE, MAX_POINTS = 1e-9, 5
+PROXIMAL_RIDGE, MAX_PROXIMAL_POINTS = 1e-9, 5
 # Factors are kept in memory if they are at most this many times as large as G. Otherwise they are
 # computed again whenever they are needed.
-KEEP_UP_TO = 4
+MAX_KEPT_FACTORS = 4
 # A proximal point that leaves no more than this of B is the last.
-NOTHING_LEFT = 1e-12
+PROXIMAL_ROUNDING = 1e-12
 
 
 def cost_by_class(mask: Mask) -> float:
@@ -79,7 +79,7 @@ class ClassSystem:
             (np.flatnonzero(mask[:, k]), np.flatnonzero(which == group))
             for group, k in enumerate(first)
         ]
-        keep = sum(len(J) ** 2 for J, _ in groups) <= KEEP_UP_TO * G.size
+        keep = sum(len(J) ** 2 for J, _ in groups) <= MAX_KEPT_FACTORS * G.size
         T, factors = np.zeros_like(G), []
         for J, classes in groups:
             factor, info = _factor(G, J, ridge)
@@ -116,10 +116,10 @@ class ClassSystem:
     def least_norm(self, C: Floats) -> Floats:
         """Return the Y without a ridge that has the least norm, by proximal points."""
         total, left = np.zeros_like(C), C
-        for _ in range(MAX_POINTS):
+        for _ in range(MAX_PROXIMAL_POINTS):
             total += self.solve(left)
             left = C - self.G @ total
-            if np.abs(_along(self.mask, left)).max() <= NOTHING_LEFT * np.abs(C).max():
+            if np.abs(_along(self.mask, left)).max() <= PROXIMAL_ROUNDING * np.abs(C).max():
                 break
         return total
 

@@ -22,20 +22,20 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import BOUND_SOFTNESS, HeldDirections
 from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
-from primum.solvers.class_blocks import SMALL_RIDGE, ClassSystem, cost_by_class, solve_by_class
+from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class, solve_by_class
 
 # Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
 # only to be a descent direction, in at most this many steps.
-DIRECT_UP_TO, ACCURACY, STEPS = 2500, 1e-6, 500
+MAX_DIRECT_SIZE, FACE_CG_TOLERANCE, MAX_FACE_CG_STEPS = 2500, 1e-6, 500
 # If more labels are undecided than there are equations, sigma is usually small and the system well
-# conditioned. From FEW_STEPS_FROM equations on, FEW_STEPS steps of conjugate gradients then take
-# less time than a Gram matrix. A relative residual of ROUGH suffices for a descent direction; if
+# conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients then take
+# less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a descent direction; if
 # the steps do not reach it, the system is solved exactly.
-FEW_STEPS_FROM, FEW_STEPS, ROUGH = 100, 8, 0.3
+MIN_ROUGH_SIZE, MAX_ROUGH_STEPS, ROUGH_RESIDUAL = 100, 8, 0.3
 # Systems of at least this many labels are solved class by class, if that is less work.
-BY_CLASS_FROM = 600
+MIN_BY_CLASS_SIZE = 600
 # The Gram matrices of this many faces are in memory together where they are only added up.
-AT_ONCE = 64
+MAX_FACES_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,19 @@ def newton_direction(
     """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
 
     In the directions ``held`` by a prior, their curvature takes the place of I. Unless ``exact`` is
-    True, the relative residual may be as large as ``ROUGH``.
+    True, the relative residual may be as large as ``ROUGH_RESIDUAL``.
     """
     freedom = freedom_of(faces)
     if freedom == 0:
         return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
     if freedom > (size := len(g) * n_contrasts(labels)):
         one_number = not labels.shape and held is None
-        if one_number and size >= FEW_STEPS_FROM and not exact:
+        if one_number and size >= MIN_ROUGH_SIZE and not exact:
             direction = _in_few_steps(columns, faces[0], sigma, -g)
             if direction is not None:
                 return direction
         grams = ((face.directions, columns.gram(face.rows)) for face in faces)
-        if labels.shape and size > DIRECT_UP_TO and held is None:
+        if labels.shape and size > MAX_DIRECT_SIZE and held is None:
             return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
         return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
     open_labels = OpenColumns(columns, faces)
@@ -134,8 +134,8 @@ def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floa
     inside = np.zeros(columns.shape[1])  # multiplying by it is cheaper than copying most of M
     inside[face.rows] = sigma
     x, residual, direction, square = np.zeros_like(b), b, b, float(b @ b)
-    enough = ROUGH**2 * square
-    for _ in range(FEW_STEPS):
+    enough = ROUGH_RESIDUAL**2 * square
+    for _ in range(MAX_ROUGH_STEPS):
         image = direction + columns.accumulate(inside * columns.project(direction))
         length = square / float(direction @ image)
         x, residual = x + length * direction, residual - length * image
@@ -244,7 +244,7 @@ class OpenColumns:
     def by_class_is_faster(self) -> bool:
         """Return whether the system is large, and separate ones for the classes take less time."""
         freedom = freedom_of(self.faces)
-        if self._one_number or freedom < BY_CLASS_FROM:
+        if self._one_number or freedom < MIN_BY_CLASS_SIZE:
             return False
         return cost_by_class(self.mask) < freedom**3 / 3
 
@@ -260,7 +260,7 @@ class OpenColumns:
     def least_norm(self) -> ClassSystem | None:
         """The system that gives moves of least norm class by class; None if it is singular."""
         G = self._products()
-        return ClassSystem.of(G, self.mask, SMALL_RIDGE * float(G.diagonal().max()))
+        return ClassSystem.of(G, self.mask, PROXIMAL_RIDGE * float(G.diagonal().max()))
 
     def _products(self) -> Floats:
         G, weight = self.columns.products(self.rows), self.columns.weight
@@ -323,8 +323,8 @@ def along_faces(values: Floats, faces: Sequence[Face]) -> Floats:
 def hessian_of(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
     """Return ``sum E E' (x) G`` of some faces, in contrasts."""
     H: Floats | float = 0.0
-    for start in range(0, len(faces), AT_ONCE):
-        some = faces[start : start + AT_ONCE]
+    for start in range(0, len(faces), MAX_FACES_AT_ONCE):
+        some = faces[start : start + MAX_FACES_AT_ONCE]
         H = H + _assembled(labels, [(face.directions, columns.gram(face.rows)) for face in some])
     return np.asarray(H)
 
@@ -342,7 +342,7 @@ def solve_hessian(
     """
     if not grams:
         return b if held is None else _released(held, b)
-    if len(b) > DIRECT_UP_TO and labels.shape:
+    if len(b) > MAX_DIRECT_SIZE and labels.shape:
         return _solve_by_products(labels, grams, sigma, b, held)
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
@@ -433,7 +433,7 @@ def _conjugate_gradients(
     shape = (len(b), len(b))
     operator = LinearOperator(shape, matvec=product, dtype=np.float64)
     inverse = LinearOperator(shape, matvec=precondition, dtype=np.float64)
-    x, _ = cg(operator, b, rtol=ACCURACY, maxiter=STEPS, M=inverse)
+    x, _ = cg(operator, b, rtol=FACE_CG_TOLERANCE, maxiter=MAX_FACE_CG_STEPS, M=inverse)
     return np.asarray(x)
 
 

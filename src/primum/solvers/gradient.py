@@ -28,14 +28,14 @@ from primum.labellings.sets import centres_of
 
 # Problems with at least this many labels, times classes, and equations. With wide rows, single
 # precision and labels near their faces are enough.
-WORTH_IT, WORTH_IT_IF_WIDE = 2000, 1200
+MIN_SIZE, MIN_WIDE_SIZE = 2000, 1200
 # Steps between two measurements of the gap, and most steps.
-STEPS, MOST_STEPS = 25, 1500
-PATIENCE = 3  # measurements over which the rate is estimated
-POWER_STEPS, SAFETY = 20, 1.05  # for the largest eigenvalue
+STEPS_PER_GAP, MAX_GRADIENT_STEPS = 25, 1500
+RATE_GAPS = 3  # measurements over which the rate is estimated
+EIGENVALUE_STEPS, EIGENVALUE_MARGIN = 20, 1.05  # for the largest eigenvalue
 # Faces have settled if no more than this fraction of the rows has changed its face since the last
 # measurement. If the goal is this few measurements away, going on is faster than Newton's method.
-SETTLED, NEAR = 0.01, 4
+SETTLED_SHARE, MAX_GAPS_LEFT = 0.01, 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def is_large(problem: LabelProblem) -> bool:
     size = min(problem.columns.shape) * K
     if problem.prior is not None:
         return False
-    return size >= WORTH_IT_IF_WIDE if _is_wide(problem) else K > 1 and size >= WORTH_IT
+    return size >= MIN_WIDE_SIZE if _is_wide(problem) else K > 1 and size >= MIN_SIZE
 
 
 def _is_wide(problem: LabelProblem) -> bool:
@@ -63,7 +63,7 @@ def _is_wide(problem: LabelProblem) -> bool:
 
 
 def minimise_by_gradients(
-    problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED
+    problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED_SHARE
 ) -> GradientResult | None:
     """Return labels with a gap within the goal, or None if that is too far away.
 
@@ -73,18 +73,18 @@ def minimise_by_gradients(
     labels, slopes = problem.labels, _Slopes(problem)
     q = y = centres_of(labels, problem.n_rows) if start is None else start
     t, gaps, face = 1.0, [slopes.measure(problem, q)], labels.open(q)
-    for step in range(1, MOST_STEPS + 1):
+    for step in range(1, MAX_GRADIENT_STEPS + 1):
         ahead = labels.project(y - slopes.at(y) / slopes.steepest)
         if np.vdot(y - ahead, ahead - q) > 0:
             t = 1.0
         t_next = 0.5 * (1 + (1 + 4 * t * t) ** 0.5)
         y, q, t = ahead + (t - 1) / t_next * (ahead - q), ahead, t_next
-        if step % STEPS:
+        if step % STEPS_PER_GAP:
             continue
         gaps.append(slopes.measure(problem, q))
         before, face = face, labels.open(q)
         has_settled = slopes.is_wide and _n_changed(before, face) <= settled * len(q)
-        if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > NEAR):
+        if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > MAX_GAPS_LEFT):
             return GradientResult(q, gaps[-1], step)
         if not slopes.is_wide and _is_too_slow(gaps, goal):
             return None
@@ -111,9 +111,9 @@ class _Slopes:
         self.of_target = self.columns.project(problem.target)
         self.q, self.slope = problem.target[:0], self.of_target
         v = np.random.default_rng(0).normal(size=(n, 1))
-        for _ in range(POWER_STEPS):
+        for _ in range(EIGENVALUE_STEPS):
             v = self._product(v / np.linalg.norm(v))
-        self.steepest = SAFETY * float(np.linalg.norm(v))
+        self.steepest = EIGENVALUE_MARGIN * float(np.linalg.norm(v))
 
     def measure(self, problem: LabelProblem, q: Floats) -> float:
         """Return the gap of labels, relative to which the next gradients are computed."""
@@ -135,9 +135,9 @@ class _Slopes:
 
 def _is_too_slow(gaps: list[float], goal: float) -> bool:
     """Return whether the last measurements promise no end in the steps that are left."""
-    if len(gaps) < 2 + PATIENCE:
+    if len(gaps) < 2 + RATE_GAPS:
         return False
-    return _left(gaps[-1 - PATIENCE :], goal) > MOST_STEPS / STEPS - len(gaps)
+    return _left(gaps[-1 - RATE_GAPS :], goal) > MAX_GRADIENT_STEPS / STEPS_PER_GAP - len(gaps)
 
 
 def _left(gaps: list[float], goal: float) -> float:

@@ -17,8 +17,8 @@ from primum._typing import Floats
 from primum.labellings.problem import LabelProblem, Solution, total_of
 from primum.solvers.newton import solve_newton
 
-MEMORY = 20
-STARTS = 100
+LBFGSB_MEMORY = 20
+MAX_LBFGSB_STARTS = 100
 
 
 def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
@@ -26,7 +26,7 @@ def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     objective = _Objective(problem)
     z, enough = objective.lengths * problem.labels.centre, problem.gap_within(tol)
     iterations, value = 0, np.inf
-    for _ in range(STARTS):
+    for _ in range(MAX_LBFGSB_STARTS):
         result = _minimise(objective, z, enough, max_iter - iterations)
         # SciPy counts no iterations if the bounds of every variable are equal.
         z, iterations = result.x, iterations + int(result.get("nit", 0))
@@ -60,7 +60,7 @@ def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int)
         options={
             "maxiter": max_iter,
             "maxfun": 20 * max_iter,
-            "maxcor": MEMORY,
+            "maxcor": LBFGSB_MEMORY,
             "ftol": 0.0,
             "gtol": 0.0,
         },

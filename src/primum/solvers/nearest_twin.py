@@ -6,7 +6,7 @@
    twin and minimise the distance to the twin over all rows. The constraint ``M_1 q = m`` is imposed
    by the method of multipliers: each round is a label problem in which a deviation is penalised and
    the level is shifted by the previous deviation. A round usually divides the deviation by
-   ``PENALTY**2``.
+   ``FIRST_PENALTY**2``.
 3. Otherwise the least loss is attained on a face of the set of models: rows away from a hyperplane
    have the label of their side in every optimal labelling, and only the few rows on it are free.
    Usually their labels follow from ``M_1 q = m``; if not, step 2 is applied to them alone.
@@ -30,23 +30,23 @@ from primum.solvers.sample import find_copies, sample_columns
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
 # the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
 # happens if the level is on the boundary of what labellings can attain.
-PENALTY, PENALTY_FACTOR, LARGEST_PENALTY = 1e2, 10.0, 1e5
-MAX_ROUNDS = 30
+FIRST_PENALTY, PENALTY_FACTOR, MAX_PENALTY = 1e2, 10.0, 1e5
+MAX_PENALTY_ROUNDS = 30
 # A round that leaves more than this fraction of the least deviation so far is slow.
-SLOW_ROUND = 0.1
+SLOW_ROUND_SHARE = 0.1
 # The deviation from the level may cost this fraction of the tolerance.
 GAP_SHARE = 0.1
 # Rows at an angle to the hyperplane whose sine is smaller are on it.
-ON_HYPERPLANE = 1e-9
+HYPERPLANE_TOLERANCE = 1e-9
 # Singular values of M_1 for the free rows below this fraction of their M are rounding.
-RANK = 1e-9
+FREE_RANK_TOLERANCE = 1e-9
 
 # The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
 # minimised to this fraction of the tolerance: in memory always, elsewhere if it proves necessary.
-LOSS_TOL = 1e-3
+LOSS_TOLERANCE_SHARE = 1e-3
 
 # If a pivot is smaller, the unlabelled rows do not span all directions, and perhaps not the twin.
-SMALL_PIVOT = 1e-6
+MIN_TWIN_PIVOT = 1e-6
 
 SolveLabels = Callable[[LabelProblem, float], Solution]
 
@@ -68,7 +68,7 @@ def solve_nearest_twin(
         solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
         if proven:
             return solution
-    return _solve_in_order(problem, tie, solve_labels, LOSS_TOL * tol, tol)[0]
+    return _solve_in_order(problem, tie, solve_labels, LOSS_TOLERANCE_SHARE * tol, tol)[0]
 
 
 def _solve_in_order(
@@ -98,11 +98,11 @@ def _labels_of_twin(tie: NearestTwin, tol: float) -> Floats | Labelling | None:
         return None  # different labellings give different models, or rows have different directions
     _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
     factor, info = lapack.dpotrf(columns.gram(), lower=1)
-    if info != 0 or np.diag(factor).min() < SMALL_PIVOT:
+    if info != 0 or np.diag(factor).min() < MIN_TWIN_PIVOT:
         return None
     V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
     labels, Mq, inside = _labels_along(tie, V)
-    reached = float(np.sum((Mq - tie.twin) ** 2)) <= LOSS_TOL * tol * tie.total
+    reached = float(np.sum((Mq - tie.twin) ** 2)) <= LOSS_TOLERANCE_SHARE * tol * tie.total
     return labels if inside and reached else None
 
 
@@ -120,9 +120,9 @@ def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Floats | Labelling, Floa
 
 def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
-    shift, penalty, iterations = np.zeros_like(tie.goal), PENALTY, 0
+    shift, penalty, iterations = np.zeros_like(tie.goal), FIRST_PENALTY, 0
     best, least_gap, least = Solution(np.zeros(0), 0), np.inf, np.inf
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_PENALTY_ROUNDS):
         solution = solve_labels(tie.held(level + shift, penalty), tol)
         Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
@@ -132,10 +132,10 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
         # What is missed of the level counts in full, as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
-        slow, least = missed > SLOW_ROUND * least, min(missed, least)
+        slow, least = missed > SLOW_ROUND_SHARE * least, min(missed, least)
         if best.pull is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
-        if gap <= GAP_SHARE * tol or (slow and penalty == LARGEST_PENALTY):
+        if gap <= GAP_SHARE * tol or (slow and penalty == MAX_PENALTY):
             break
         shift -= off
         if slow:
@@ -155,7 +155,7 @@ def _on_face(
     weight = None if tie.columns.weight is None else tie.columns.weight[free]
     root = np.ones(len(free)) if weight is None else np.sqrt(weight)
     U, S, _ = np.linalg.svd(M[: tie.rank] * root, full_matrices=False)
-    kept = np.flatnonzero(RANK * np.linalg.norm(M * root) < S)
+    kept = np.flatnonzero(FREE_RANK_TOLERANCE * np.linalg.norm(M * root) < S)
     if len(kept) == len(free):  # their labels follow from the loss
         inside = tie.labels.take(free).open(q)
         return Solution(labels, 0, pull=_pull_of(tie, M, inside, Mq))
@@ -198,7 +198,7 @@ def _open_rows(
         M = tie.columns.take(positions)
         p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
         sets = tie.labels.take(positions)
-    rounding = ON_HYPERPLANE * np.linalg.norm(gradient) * lengths
+    rounding = HYPERPLANE_TOLERANCE * np.linalg.norm(gradient) * lengths
     face = tied_entries(sets, p, rounding) | sets.open(q)
     chosen = np.flatnonzero(keys_of(face))
     return chosen if positions is None else positions[chosen], q[chosen], face[chosen]

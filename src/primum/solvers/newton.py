@@ -65,9 +65,9 @@ from primum._typing import Floats, Mask
 from primum.labellings.prior import Prior
 from primum.labellings.problem import Columns, LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
-from primum.solvers.class_blocks import MAX_POINTS, NOTHING_LEFT, SMALL_RIDGE
+from primum.solvers.class_blocks import MAX_PROXIMAL_POINTS, PROXIMAL_RIDGE, PROXIMAL_ROUNDING
 from primum.solvers.faces import (
-    DIRECT_UP_TO,
+    MAX_DIRECT_SIZE,
     Face,
     OpenColumns,
     along_faces,
@@ -85,41 +85,41 @@ from primum.solvers.faces import (
 )
 from primum.solvers.gradient import is_large, minimise_by_gradients
 
-GROWTH = 5.0  # of sigma; 3 to 10 work equally well
-STEPS_PER_SIGMA = 50
+SIGMA_GROWTH = 5.0  # of sigma; 3 to 10 work equally well
+MAX_STEPS_PER_SIGMA = 50
 # If these do not suffice, sigma grows by the square root of its last factor, but by no less than
 # this, and after a point that took few steps by the square again. At so many points the least may
 # not suffice either.
-LEAST_GROWTH, FEW_STEPS, MOST_IN_VAIN = 1.1, 10, 3
-GUESSES_PER_SIGMA = 10
+MIN_GROWTH, MAX_EASY_STEPS, MAX_IN_VAIN = 1.1, 10, 3
+MAX_GUESSES = 10
 # A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
 # before, it is almost never right.
-STEADY_SHARE = 0.75
+MIN_STEADY_SHARE = 0.75
 LINE_SEARCH_ACCURACY = 0.1
 # Points of the path that cost more than this, in units of the loss, are far from its end.
 EARLY_COST = 1e-6
 # After this many steps, every other step changes the multiplier of one class of a prior.
-ALL_AT_ONCE = 10
-LARGEST_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+MAX_JOINT_STEPS = 10
+MAX_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
 # The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
 # the labels, not only the loss, close to their limit.
 GAP_GOAL = 1e-3
 # Once the gap is that small, this many more values of sigma are tried until a guess is exact:
 # labels that hardly affect the loss, compared with outlying rows, are decided only then.
-PATIENCE = 6
+MAX_CLOSE_SIGMAS = 6
 # Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
 # be optimal too.
 UNDECIDED_P = 1e-9
 # Singular values below this fraction of the longest column of M are rounding.
-RANK = 1e-6
+RANK_ROUNDING = 1e-6
 # The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
 # the first after another small one.
-SAFE_PIVOT = 1e-4
+MIN_SAFE_PIVOT = 1e-4
 # Larger Gram matrices that are singular are solved by proximal points, if that is accurate.
-EIGH_UP_TO, LITTLE_LEFT = 600, 1e-8
+MAX_EIGH_SIZE, MAX_UNSOLVED = 600, 1e-8
 EPS = float(np.finfo(float).eps)
 # A gap of this many times its rounding is near the end of the path, whatever the tolerance.
-NEAR_ROUNDING = 1e3
+NEAR_END_FACTOR = 1e3
 
 
 @dataclass(frozen=True)
@@ -279,14 +279,14 @@ def follow_path(
         sigma, point = start[0], DualPoint(start[1], columns.project(start[1]))
     while (
         not best.final
-        and close < PATIENCE
+        and close < MAX_CLOSE_SIGMAS
         and iterations < max_iter
-        and sigma < first_sigma * LARGEST_SIGMA
+        and sigma < first_sigma * MAX_SIGMA
     ):
-        budget = min(STEPS_PER_SIGMA, max_iter - iterations)
+        budget = min(MAX_STEPS_PER_SIGMA, max_iter - iterations)
         arrived, q, residual, steps = minimise_psi(problem, sigma, point, budget)
         # The damping of a prior takes more steps, but not because of kinks.
-        if steps == STEPS_PER_SIGMA and stride.can_be_shorter and problem.prior is None:
+        if steps == MAX_STEPS_PER_SIGMA and stride.can_be_shorter and problem.prior is None:
             sigma, point = stride.back(problem, sigma)
             iterations += steps + 1
             continue
@@ -294,9 +294,9 @@ def follow_path(
         close += on_path.feasible and on_path.gap <= GAP_GOAL * tol
         undecided = sum(len(face.rows) for face in faces_of(labels, labels.open(q)))
         near_end = undecided == undecided_before or (
-            on_path.gap <= max(tol, NEAR_ROUNDING * rounding.gap)
+            on_path.gap <= max(tol, NEAR_END_FACTOR * rounding.gap)
         )
-        if near_end or undecided >= STEADY_SHARE * undecided_before:
+        if near_end or undecided >= MIN_STEADY_SHARE * undecided_before:
             guess, tries = guess_face(problem, q, GAP_GOAL * tol, near_end, rounding, arrived.xi)
         else:
             guess, tries = on_path, 0
@@ -317,11 +317,11 @@ class Stride:
     beyond many of them are cut short at every kink.
 
     If they do not arrive from next to the latest point either, kinks may not be the reason, but
-    rounding: the usual stride follows, and after ``MOST_IN_VAIN`` such points always.
+    rounding: the usual stride follows, and after ``MAX_IN_VAIN`` such points always.
     """
 
     def __init__(self, start: PathPoint) -> None:
-        self.start, self.growth = start, GROWTH
+        self.start, self.growth = start, SIGMA_GROWTH
         self.latest: PathPoint | None = None
         self.previous: PathPoint | None = None
         self.can_be_shorter, self.in_vain = True, 0
@@ -330,22 +330,22 @@ class Stride:
         self, problem: LabelProblem, arrived: PathPoint, steps: int
     ) -> tuple[float, DualPoint]:
         """Return the next (sigma, start) after a point that took some steps."""
-        if steps == STEPS_PER_SIGMA and self.latest is not None:
-            self.growth, self.in_vain = GROWTH, self.in_vain + 1
-        elif steps <= FEW_STEPS:
-            self.growth = min(self.growth**2, GROWTH)
+        if steps == MAX_STEPS_PER_SIGMA and self.latest is not None:
+            self.growth, self.in_vain = SIGMA_GROWTH, self.in_vain + 1
+        elif steps <= MAX_EASY_STEPS:
+            self.growth = min(self.growth**2, SIGMA_GROWTH)
         self.latest, self.previous = arrived, self.latest
-        self.can_be_shorter = self.growth > LEAST_GROWTH and self.in_vain < MOST_IN_VAIN
+        self.can_be_shorter = self.growth > MIN_GROWTH and self.in_vain < MAX_IN_VAIN
         return self._next(problem)
 
     def back(self, problem: LabelProblem, sigma: float) -> tuple[float, DualPoint]:
         """Return a (sigma, start) closer to the latest point than a sigma in vain."""
         if self.latest is None:
-            sigma = max(sigma / GROWTH**2, self.start.sigma)
+            sigma = max(sigma / SIGMA_GROWTH**2, self.start.sigma)
             self.can_be_shorter = sigma > self.start.sigma
             return sigma, self.start.point
         self.growth **= 0.5
-        self.can_be_shorter = self.growth > LEAST_GROWTH
+        self.can_be_shorter = self.growth > MIN_GROWTH
         return self._next(problem)
 
     def _next(self, problem: LabelProblem) -> tuple[float, DualPoint]:
@@ -364,7 +364,7 @@ def rounding_thresholds(problem: LabelProblem, point: DualPoint) -> Rounding:
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
     total = total_of(lengths, columns.weight)
-    weak, singular_value = UNDECIDED_P * size_of(point.p), RANK * float(lengths.max())
+    weak, singular_value = UNDECIDED_P * size_of(point.p), RANK_ROUNDING * float(lengths.max())
     return Rounding(weak, singular_value, float(EPS * size * total))
 
 
@@ -409,7 +409,7 @@ def minimise_psi(
             break
         faces = faces_of(labels, labels.open(q))
         held = problem.held(xi, sigma, damping)
-        if held is not None and problem.prior is not None and step % 2 and step > ALL_AT_ONCE:
+        if held is not None and problem.prior is not None and step % 2 and step > MAX_JOINT_STEPS:
             direction = problem.prior.along_one(g, held.curvature, step // 2)
         else:
             direction = newton_direction(columns, labels, faces, sigma, g, held)
@@ -513,10 +513,10 @@ def guess_face(
     nu = np.zeros(0) if xi is None else problem.multipliers(xi)
     best = Trial(q, np.inf, final=False, nu=nu)
     face = labels.open(q)
-    for tries in range(GUESSES_PER_SIGMA):
+    for tries in range(MAX_GUESSES):
         faces = faces_of(labels, face)
         size = columns.shape[0] * n_contrasts(labels)
-        if freedom_of(faces) > size and (not near_end or size > DIRECT_UP_TO):
+        if freedom_of(faces) > size and (not near_end or size > MAX_DIRECT_SIZE):
             return best, tries
         open_labels = OpenColumns(columns, faces)
         q, nu = _solve_face(problem, q, face, open_labels, rounding, xi)
@@ -538,7 +538,7 @@ def guess_face(
         unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
         wrong = unchanged & (slack > aim / len(q))
         face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
-    return best, GUESSES_PER_SIGMA
+    return best, MAX_GUESSES
 
 
 def _solve_face(
@@ -665,12 +665,12 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
     """Return the minimum-norm minimiser of ``||G x - b||``, for a Gram matrix of columns of M."""
     factor, info = cholesky(G)
     diagonal = np.diag(factor)
-    if info == 0 and diagonal.min() > max(rounding.singular_value, SAFE_PIVOT * diagonal.max()):
+    if info == 0 and diagonal.min() > max(rounding.singular_value, MIN_SAFE_PIVOT * diagonal.max()):
         return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
-    if len(G) > EIGH_UP_TO and (x := _by_proximal_points(G, b)) is not None:
+    if len(G) > MAX_EIGH_SIZE and (x := _by_proximal_points(G, b)) is not None:
         return x
     values, V = np.linalg.eigh(G)
-    kept = values > max(rounding.singular_value**2, RANK**2 * values[-1])
+    kept = values > max(rounding.singular_value**2, RANK_ROUNDING**2 * values[-1])
     return np.asarray(V[:, kept] @ ((b.T @ V[:, kept]) / values[kept]).T)
 
 
@@ -682,10 +682,10 @@ ROUNDING_FACTOR = 10.0
 # If the labels of a start have more free parameters than this, gradients are tried first. What they
 # find is not exact, so its gap has to be smaller than that of a guess by this factor: models that
 # are equal then have scores that are equal, up to rounding.
-MANY_FREE, CLOSER = 400, 1e-3
+MAX_NEWTON_FREEDOM, INEXACT_GAP_SHARE = 400, 1e-3
 # Starts that do not lead to the solution within this many values of sigma, of this many steps each,
 # are not worth following.
-WARM_SIGMAS, WARM_STEPS = 8, 30
+MAX_WARM_SIGMAS, MAX_WARM_STEPS = 8, 30
 
 
 def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) -> Solution | None:
@@ -698,8 +698,8 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     enough, steps = ROUNDING_FACTOR * rounding.gap, 0
     if total_of(labels.slack(point.p, start), columns.weight) <= enough:
         return Solution(start, 0, proven=True)
-    if is_large(problem) and freedom_of(faces_of(labels, labels.open(start))) > MANY_FREE:
-        goal = max(enough, CLOSER * aim)
+    if is_large(problem) and freedom_of(faces_of(labels, labels.open(start))) > MAX_NEWTON_FREEDOM:
+        goal = max(enough, INEXACT_GAP_SHARE * aim)
         reached = minimise_by_gradients(problem, goal, start)
         if reached is not None:
             start, steps = reached.labels, reached.steps
@@ -723,14 +723,14 @@ def _by_proximal_labels(
     xi = problem.residual(q)
     sigma, iterations = FIRST_SIGMA / max(size_of(columns.project(xi)), 1e-300), 0
     faces = faces_of(labels, labels.open(q))
-    for number in range(WARM_SIGMAS):
+    for number in range(MAX_WARM_SIGMAS):
         point = _on_faces(problem, sigma, q, faces)
-        budget = min(WARM_STEPS, max_iter - iterations)
+        budget = min(MAX_WARM_STEPS, max_iter - iterations)
         _, q, residual, steps = minimise_psi(problem, sigma, point, budget, centre=q)
         if steps == budget:
             break
         before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
-        iterations, sigma = iterations + steps + 1, sigma * GROWTH
+        iterations, sigma = iterations + steps + 1, sigma * SIGMA_GROWTH
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
         if freedom_of(faces) > len(xi) * n_contrasts(labels):
@@ -757,12 +757,12 @@ def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face])
 def _by_proximal_points(G: Floats, b: Floats) -> Floats | None:
     """Return the same for a b in the range of G, in a fraction of the time, if it can be had."""
     H, x, left = G.copy(), np.zeros_like(b), b
-    H.flat[:: len(H) + 1] += SMALL_RIDGE * float(G.diagonal().max())
+    H.flat[:: len(H) + 1] += PROXIMAL_RIDGE * float(G.diagonal().max())
     factor, info = cholesky(H, overwrite=True)
-    for _ in range(MAX_POINTS if info == 0 else 0):
+    for _ in range(MAX_PROXIMAL_POINTS if info == 0 else 0):
         x = x + lapack.dpotrs(factor, left, lower=1)[0]
         left = b - G @ x
-        if np.linalg.norm(left) <= NOTHING_LEFT * np.linalg.norm(b):
+        if np.linalg.norm(left) <= PROXIMAL_ROUNDING * np.linalg.norm(b):
             break
     # What is left belongs to directions that hardly matter; a guess is judged by its gap.
-    return np.asarray(x) if np.linalg.norm(left) <= LITTLE_LEFT * np.linalg.norm(b) else None
+    return np.asarray(x) if np.linalg.norm(left) <= MAX_UNSOLVED * np.linalg.norm(b) else None

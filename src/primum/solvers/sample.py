@@ -35,25 +35,25 @@ from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path
 
-SAMPLE = 2**13  # rows, but at least SAMPLE_PER_COLUMN for each of the r dimensions
-SAMPLE_PER_COLUMN = 16
+MIN_SAMPLE_ROWS = 2**13  # rows, but at least SAMPLE_PER_DIMENSION for each of the r dimensions
+SAMPLE_PER_DIMENSION = 16
 # Switch from the sample to all rows when this fraction of the sample, or this many rows per
 # dimension, are undecided: at the end about r are, and near its end the path is hard to follow.
-UNDECIDED = 0.02
-UNDECIDED_PER_COLUMN = 3
+UNDECIDED_SHARE = 0.02
+UNDECIDED_PER_DIMENSION = 3
 # The number of undecided rows has stopped decreasing if this fraction is left, this many times.
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 # Scatters are singular in the direction of the constant, so this fraction of the mean of their
 # diagonal is added to it.
-SINGULAR = 1e-10
+SCATTER_RIDGE = 1e-10
 # If the columns are normally distributed, A changes lengths by a fraction of about sqrt(r / n) at
 # most. A sample that needs more than this multiple of it lacks outlying rows, and stretching the
 # others does not replace them.
-LARGEST_CHANGE = 2.0
+MAX_CHANGE = 2.0
 
-FEW_DISTINCT = 0.25  # fraction of distinct rows in a sample below which to look for copies
-MOST_DISTINCT = 2**22  # maximum number of elements of the distinct rows (32 MB)
-DIGITS = 12  # to which projections of identical rows agree
+MIN_DISTINCT_SHARE = 0.25  # fraction of distinct rows in a sample below which to look for copies
+MAX_DISTINCT_NUMBERS = 2**22  # maximum number of elements of the distinct rows (32 MB)
+KEY_DIGITS = 12  # to which projections of identical rows agree
 
 
 def sample_columns(
@@ -65,7 +65,7 @@ def sample_columns(
     """
     r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
-    size = min(max(SAMPLE, SAMPLE_PER_COLUMN * r), n)
+    size = min(max(MIN_SAMPLE_ROWS, SAMPLE_PER_DIMENSION * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
     M, of_all = columns.take(index), columns.weight
     total = n if of_all is None else float(of_all.sum())
@@ -86,7 +86,7 @@ def _matched(M: Floats, weight: Floats, total: float, known: ColumnSums) -> Floa
         mean, own_mean = known.of_columns / total, M @ weight / total
     scatter = _scatter(known.gram, mean, total)
     own_scatter = _scatter(_gram(M, weight), own_mean, total)
-    A = _map(scatter, own_scatter, LARGEST_CHANGE * (len(M) / len(weight)) ** 0.5)
+    A = _map(scatter, own_scatter, MAX_CHANGE * (len(M) / len(weight)) ** 0.5)
     if A is None:
         return M
     matched = np.dot(M.T, A.T).T
@@ -102,7 +102,7 @@ def _gram(M: Floats, weight: Floats) -> Floats:
 def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:
     """Return the scatter about the mean, made regular."""
     scatter = gram - total * np.outer(mean, mean)
-    return scatter + SINGULAR * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+    return scatter + SCATTER_RIDGE * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
 
 
 def _map(S: Floats, S_s: Floats, largest: float) -> Floats | None:
@@ -121,8 +121,8 @@ def _map(S: Floats, S_s: Floats, largest: float) -> Floats | None:
 def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
-    per_contrast = UNDECIDED_PER_COLUMN * r * n_contrasts(sample.labels)
-    few, before, stalled = max(UNDECIDED * n, per_contrast), n, 0
+    per_contrast = UNDECIDED_PER_DIMENSION * r * n_contrasts(sample.labels)
+    few, before, stalled = max(UNDECIDED_SHARE * n, per_contrast), n, 0
     for stage in follow_path(sample, tol, max_iter):
         # If their number stops decreasing, the supervised solution is feasible for the sample. It
         # need not be for all rows, and a point far along the path is then a bad start.
@@ -147,7 +147,7 @@ def merge_copies(sample: FormedColumns) -> FormedColumns:
 def copies_in(sample: FormedColumns) -> tuple[Index, Index]:
     """Return the first of every group of identical columns, and the group of every column."""
     direction, scale = _direction(sample)
-    keys = np.round(direction @ sample.matrix / scale, DIGITS)
+    keys = np.round(direction @ sample.matrix / scale, KEY_DIGITS)
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     return first, which
 
@@ -183,7 +183,7 @@ _NONE = _Distinct(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 def _distinct(keys: Floats, columns: Floats, weight: Floats) -> _Distinct:
     keys, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    if columns.shape[1] * len(keys) > MOST_DISTINCT:
+    if columns.shape[1] * len(keys) > MAX_DISTINCT_NUMBERS:
         return _NONE
     return _Distinct(keys, columns[first], _totals(which, weight))
 
@@ -200,13 +200,16 @@ def find_copies(
     None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
     identical rows may have different label sets.
     """
-    if not is_uniform(labels) or merge_copies(sample).shape[1] >= FEW_DISTINCT * sample.shape[1]:
+    if (
+        not is_uniform(labels)
+        or merge_copies(sample).shape[1] >= MIN_DISTINCT_SHARE * sample.shape[1]
+    ):
         return None
     direction, scale = _direction(sample)
     v, B_t = direction @ columns.B / scale, columns.B.T
 
     def distinct_rows_of(view: View) -> _Distinct:
-        keys = np.round(to_numpy(view.dot(v)), DIGITS)
+        keys = np.round(to_numpy(view.dot(v)), KEY_DIGITS)
         weight = np.ones(len(keys)) if view.block.weight is None else view.block.weight
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         M_t = to_numpy(view.pick(view.like(first)).dot(B_t))

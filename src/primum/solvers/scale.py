@@ -37,7 +37,7 @@ from primum.labellings.problem import FormedColumns, LabelProblem, Solution, cen
 from primum.labellings.sets import directions_of, is_uniform
 from primum.labellings.streamed import StreamedColumns
 from primum.solvers.all_rows import (
-    NARROWEST_BAND,
+    MIN_BAND,
     BestSoFar,
     MeasureLabels,
     SampledProblem,
@@ -47,23 +47,23 @@ from primum.solvers.all_rows import (
     path_gap,
 )
 from primum.solvers.faces import flat, solve_hessian, unflat
-from primum.solvers.newton import GAP_GOAL, GROWTH, Stage, Trial, solve_newton
+from primum.solvers.newton import GAP_GOAL, SIGMA_GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merge_copies, sample_columns, sample_stage
 from primum.solvers.surrogate import ModelRows, follow_model
 
 # Newton steps, a pass each. With several classes, rows change sides in bulk more often, and other
 # ways are better.
-STEPS_PER_SIGMA, STEPS_OF_CLASSES = 12, 5
-LONGEST_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
+MAX_PASSES_PER_SIGMA, MAX_PASSES_OF_CLASSES = 12, 5
+MAX_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 # Rounding of sums over many rows in double and in single precision, as a fraction.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
 # Of no more rows in memory than this, no model of them is made.
-FEW_ROWS = 2**12
+MAX_UNMODELLED_ROWS = 2**12
 # If a step has to be shorter than this, Newton's method is given up.
-SHORT_STEP = 0.1
-STAGES = 25  # values of sigma, at most
+MIN_STEP_LENGTH = 0.1
+MAX_STAGES = 25  # values of sigma, at most
 # Steps that one pass tries if a full one is too long.
-LINE_SEARCH = 2.0 ** -np.arange(1.0, 13.0)
+STEP_LENGTHS = 2.0 ** -np.arange(1.0, 13.0)
 
 
 def solve_scale(
@@ -95,7 +95,7 @@ def solve_scale(
         best, iterations = _follow_all_rows(rows, start, tol, max_iter)
     in_memory = columns.design.rows.in_memory
     # Of few rows in memory, the solver below is as fast, and more exact.
-    worthwhile = not in_memory or columns.shape[1] > FEW_ROWS
+    worthwhile = not in_memory or columns.shape[1] > MAX_UNMODELLED_ROWS
     if not best.suffices(goal) and goal > 0 and worthwhile:
         rows = replace(rows, rough=False)
         best, iterations = _follow_model(rows, best, iterations, tol, max_iter)
@@ -154,8 +154,8 @@ def _follow_all_rows(
     inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
     point = rows.at(start.xi, start.sigma, rows.band(inside), inside)
     if point.sweep.overflows:  # most rows may lie just outside the undecided ones
-        point = replace(point, band=NARROWEST_BAND)
-    for _ in range(STAGES):
+        point = replace(point, band=MIN_BAND)
+    for _ in range(MAX_STAGES):
         steps = 0
         if not point.from_band:
             # Once the goal is reached, more precise labels are worth a few more steps.
@@ -212,7 +212,7 @@ def _ahead(
     sigma, inside = point.sigma * _stride(rows, point, steps), float(point.sweep.inside)
     if rows.near_zero(point):
         # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
-        sigma = max(sigma, point.sigma * min(4.0 * needed, LONGEST_STRIDE))
+        sigma = max(sigma, point.sigma * min(4.0 * needed, MAX_STRIDE))
         return (point.sigma / sigma) * point.xi, sigma, inside
     return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
 
@@ -221,9 +221,9 @@ def _stride(rows: SampledProblem, point: SweptPoint, steps: int) -> float:
     """Return the factor by which sigma grows."""
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
-    longest = GROWTH**2 if steps <= 2 else GROWTH
+    longest = SIGMA_GROWTH**2 if steps <= 2 else SIGMA_GROWTH
     enough = 1.5 * point.band * point.sweep.inside / max(1, rows.largest_band)
-    return longest if point.sweep.can_be_solved else min(longest, max(GROWTH, enough))
+    return longest if point.sweep.can_be_solved else min(longest, max(SIGMA_GROWTH, enough))
 
 
 def _extrapolated(point: SweptPoint, before: tuple[float, Floats] | None, sigma: float) -> Floats:
@@ -258,7 +258,7 @@ def _minimise_psi(
     """
     problem, labels, sigma = rows.problem, rows.problem.labels, point.sigma
     several = bool(labels.shape) and problem.prior is None
-    most = STEPS_OF_CLASSES if several else STEPS_PER_SIGMA
+    most = MAX_PASSES_OF_CLASSES if several else MAX_PASSES_PER_SIGMA
     for step in range(most):
         xi, here = point.xi, point.sweep
         residual = here.Mq - problem.target
@@ -280,7 +280,7 @@ def _minimise_psi(
         noise = (SINGLE_SUM_ROUNDING if rows.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
             length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
-            if length < SHORT_STEP:
+            if length < MIN_STEP_LENGTH:
                 return None, step
             there = rows.after(point, length * direction)
         point = there
@@ -296,7 +296,7 @@ def _step_length(
     slope: float,
 ) -> float:
     """Return the step at which psi stops decreasing along the direction, in one pass."""
-    steps = np.concatenate([LINE_SEARCH, [0.0]])
+    steps = np.concatenate([STEP_LENGTHS, [0.0]])
     level = float(np.vdot(xi + problem.target, direction))
     derivative = level + steps * float(np.vdot(direction, direction))
     if (prior := problem.prior) is not None:

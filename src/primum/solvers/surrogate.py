@@ -38,8 +38,8 @@ from primum.rows import joined_weights
 from primum.solvers.all_rows import BestSoFar, SampledProblem, SweptPoint, labels_on_path
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import (
-    GROWTH,
-    STEPS_PER_SIGMA,
+    MAX_STEPS_PER_SIGMA,
+    SIGMA_GROWTH,
     DualPoint,
     PathPoint,
     Stage,
@@ -49,20 +49,20 @@ from primum.solvers.newton import (
 )
 from primum.solvers.sample import copies_in
 
-ROUNDS = 12  # models, at most: a pass each, or two
+MAX_MODELS = 12  # models, at most: a pass each, or two
 # A pass collects about as many rows close to the hyperplane as this.
 CLOSE_ROWS = 2**12
 # A row of which the sample has at least this many copies is never collected.
-MANY_COPIES = 16
+MIN_MANY_COPIES = 16
 # At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
 # if that is more): those closest to the hyperplane.
-EXACT_ROWS, EXACT_PER_COLUMN = 2**14, 8
+EXACT_ROWS, EXACT_PER_DIMENSION = 2**14, 8
 # The path of a model is entered at this fraction of the last sigma, or earlier.
-BACK = 1 / GROWTH**2
+ENTRY_SHARE = 1 / SIGMA_GROWTH**2
 # Values of sigma after the optimum of a model is known, at most.
-MAX_SIGMAS = 20
+MAX_EXTRA_SIGMAS = 20
 # On the path, rows that are not decided may cost this fraction of the goal.
-SHARE_OF_GOAL = 1e-2
+UNDECIDED_GAP_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ class ModelRows:
     @property
     def many(self) -> Mask:
         """Which rows have so many copies that these cannot be collected."""
-        return self.copies >= MANY_COPIES
+        return self.copies >= MIN_MANY_COPIES
 
     def merged(self) -> "ModelRows":
         """Return the rows with those that have many copies merged."""
         weight = np.ones(len(self.copies)) if self.columns.weight is None else self.columns.weight
         first, which = copies_in(self.columns)
         copies = np.bincount(which)
-        merge = copies[which] >= MANY_COPIES
+        merge = copies[which] >= MIN_MANY_COPIES
         kept = np.union1d(np.flatnonzero(~merge), first)
         totals = np.where(merge, np.bincount(which, weight)[which], weight)
         columns = FormedColumns(self.columns.matrix[:, kept], totals[kept])
@@ -144,14 +144,14 @@ def follow_model(
     goal, iterations = rows.problem.gap_within(tol), start.iterations
     best, exact = BestSoFar(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
     xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, rows.largest_band)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_MODELS):
         point = rows.look(xi, sigma, replace(close, apart=_values(sample, xi)))
         best = min((best, labels_on_path(rows, point, goal)), key=lambda found: found.order)
         if best.suffices(goal) or iterations >= max_iter:
             break
         exact = _with_collected(rows, exact, point)
         model = model_at(point, rows.problem, exact, sample)
-        enter = min(close.sigma, BACK * sigma), xi
+        enter = min(close.sigma, ENTRY_SHARE * sigma), xi
         found, steps = _solve(model, enter, tol, max_iter - iterations)
         iterations += steps
         close = replace(
@@ -179,7 +179,7 @@ def _with_collected(rows: SampledProblem, exact: ModelRows, point: SweptPoint) -
     collected = ModelRows.of(FormedColumns(*band.columns(rows.columns.B)), band.positions)
     exact = collected.joined(exact.without(collected.positions))
     r = rows.columns.shape[0]
-    most = max(EXACT_ROWS, EXACT_PER_COLUMN * r * n_contrasts(labels), rows.largest_band)
+    most = max(EXACT_ROWS, EXACT_PER_DIMENSION * r * n_contrasts(labels), rows.largest_band)
     if len(exact.positions) <= most:
         return exact
     margins = margins_of(labels.take(exact.positions), exact.columns.project(point.xi))
@@ -194,7 +194,7 @@ def _solve(
     The path is entered at ``start``, (sigma, Xi).
     """
     columns, labels, previous = problem.columns, problem.labels, None
-    enough = SHARE_OF_GOAL * problem.gap_within(tol)
+    enough = UNDECIDED_GAP_SHARE * problem.gap_within(tol)
 
     def cost_of(found: PathPoint) -> float:
         return total_of(labels.slack(found.point.p, found.q), columns.weight)
@@ -205,10 +205,10 @@ def _solve(
         if stage.sigma > 0 and cost_of(found) <= enough:
             return found, steps
     # The optimum is known before the path is as close to it.
-    for _ in range(MAX_SIGMAS):
-        sigma = max(found.sigma * GROWTH, start[0])
+    for _ in range(MAX_EXTRA_SIGMAS):
+        sigma = max(found.sigma * SIGMA_GROWTH, start[0])
         point = predicted_start(problem, sigma, found, previous) if found.sigma > 0 else found.point
-        point, q, _, more = minimise_psi(problem, sigma, point, STEPS_PER_SIGMA)
+        point, q, _, more = minimise_psi(problem, sigma, point, MAX_STEPS_PER_SIGMA)
         found, previous, steps = PathPoint(sigma, point, q), found, steps + more
         if cost_of(found) <= enough:
             break

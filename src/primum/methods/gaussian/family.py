@@ -28,7 +28,7 @@ from scipy.special import logsumexp, softmax
 from primum._typing import Floats
 
 # A feature whose standard deviation is below this fraction of its largest value is constant.
-CONSTANT = 1e-13
+CONSTANT_TOLERANCE = 1e-13
 # A direction is left out if its variance is below this fraction of the largest, with all features
 # in units of their standard deviations: total variance, and variance within the classes.
 RANGE_TOLERANCE, RANK_TOLERANCE = 1e-11, 1e-13
@@ -87,7 +87,7 @@ def gaussian_coordinates(
     scale = np.sqrt(np.average((X - origin) ** 2, axis=0, weights=weight) + alpha)
     if alpha > 0:
         return GaussianCoordinates(origin, np.diag(scale), np.diag(1.0 / scale), alpha / scale**2)
-    scale[scale <= CONSTANT * np.abs(X).max(axis=0)] = 1.0
+    scale[scale <= CONSTANT_TOLERANCE * np.abs(X).max(axis=0)] = 1.0
     Z = (X - origin) / scale
     variance, directions = np.linalg.eigh((Z.T * (weight / weight.sum())) @ Z)
     kept = directions[:, variance > RANGE_TOLERANCE * max(1.0, variance[-1])]

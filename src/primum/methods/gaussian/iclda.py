@@ -74,7 +74,7 @@ class LabeledLikelihood(ModelsOfLabels):
 
 
 # Optima are different if the posterior of some unlabelled row differs by more than this.
-DIFFERENT_POSTERIOR = 0.01
+MIN_POSTERIOR_CHANGE = 0.01
 
 
 @with_parameters
@@ -221,6 +221,6 @@ def _count_different(models: list[GaussianModel], Z: Floats) -> int:
     """Return the number of models with different posteriors."""
     kept: list[Floats] = []
     for posterior in (model.posterior(Z) for model in models):
-        if all(np.abs(posterior - other).max() > DIFFERENT_POSTERIOR for other in kept):
+        if all(np.abs(posterior - other).max() > MIN_POSTERIOR_CHANGE for other in kept):
             kept.append(posterior)
     return len(kept)

@@ -28,12 +28,12 @@ from primum._typing import Floats, Mask
 
 LBFGS_MEMORY = 20
 # L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
-RESTARTS = 20
+MAX_RESTARTS = 20
 
 # With more shares than this, only a working set of them has variables: those above 0, and those
 # that would grow. Most shares of many classes are 0, which the first steps find out. The gap over a
 # working set has to be smaller than the tolerance by the last factor, so that few sets are needed.
-MANY_SHARES, FIRST_STEPS, WORKING_SETS, GAP_INSIDE = 20_000, 40, 100, 0.3
+MAX_FREE_SHARES, FIRST_STEPS, MAX_WORKING_SETS, INNER_GAP_SHARE = 20_000, 40, 100, 0.3
 
 # What to do where rounding limits a search.
 RAISE = "raise tol or alpha"
@@ -67,14 +67,14 @@ def minimize_over_labels(
     objective: Objective, start: Floats, tol: float, max_iter: int
 ) -> LabelOptimum:
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
-    if start.shape[1] == 2 or start.size <= MANY_SHARES:
+    if start.shape[1] == 2 or start.size <= MAX_FREE_SHARES:
         return _minimize(_LabelVariables(objective, start), start, tol, max_iter)
     Q, free, n_iter = start, np.ones(start.shape, dtype=bool), 0
-    for _ in range(WORKING_SETS):
+    for _ in range(MAX_WORKING_SETS):
         left = max_iter - n_iter
-        most = min(left, FIRST_STEPS) if np.count_nonzero(free) > MANY_SHARES else left
+        most = min(left, FIRST_STEPS) if np.count_nonzero(free) > MAX_FREE_SHARES else left
         search = _LabelVariables(objective, Q, free)
-        found = _minimize(search, Q, GAP_INSIDE * tol, most)
+        found = _minimize(search, Q, INNER_GAP_SHARE * tol, most)
         n_iter, Q = n_iter + found.n_iter, found.Q
         gap = label_gap(search.gradient, Q)
         if gap <= tol or n_iter >= max_iter:
@@ -86,7 +86,7 @@ def minimize_over_labels(
 def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:
     """Return labels at which the gap over free shares is within the tolerance, if it can be."""
     v, n_iter, last = search.variables(start), 0, np.inf
-    for _ in range(RESTARTS):
+    for _ in range(MAX_RESTARTS):
         result = _lbfgsb(search, v, tol, max_iter - n_iter)
         v, n_iter = search.variables(search.labels(result.x)), n_iter + int(result.nit)
         value, gap = search.value_and_gap(v)

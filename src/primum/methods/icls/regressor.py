@@ -35,7 +35,7 @@ from primum.rows import to_numpy
 
 # Wide bounds are searched up to this many ranges of the targets first, and then up to this factor
 # more, until the solution is proven to be that of the bounds.
-NEAR, WIDER = 1e2, 1e3
+FIRST_REACH, REACH_FACTOR = 1e2, 1e3
 
 
 @with_parameters
@@ -233,7 +233,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         return fit
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
-        labels, reach = problem.problem.labels, NEAR
+        labels, reach = problem.problem.labels, FIRST_REACH
         assert isinstance(labels, LabelInterval)
         low, high = float(np.min(labels.low)), float(np.max(labels.high))
         # Which model is the one of targets closest to the middle depends on the bounds themselves.
@@ -241,7 +241,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
             near = labels.near(-reach, reach)
             tie = None if problem.tie is None else replace(problem.tie, labels=near)
             yield replace(problem, problem=replace(problem.problem, labels=near), tie=tie)
-            reach *= WIDER
+            reach *= REACH_FACTOR
         yield problem
 
     def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:

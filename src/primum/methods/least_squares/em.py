@@ -65,7 +65,7 @@ from primum.reading.labels import targets_of
 
 # The length of a step is best if the slope there is below this fraction of the initial one; it is
 # searched for in at most this many steps.
-FLAT, LENGTH_STEPS = 1e-9, 100
+FLAT_SLOPE_SHARE, MAX_LENGTH_STEPS = 1e-9, 100
 EPS = float(np.finfo(float).eps)
 
 
@@ -201,10 +201,10 @@ class SoftLabelProblem:
         if -start <= EPS * point.value:  # whatever the length, f does not change
             return 1.0
         low, high, t = 0.0, np.inf, 1.0
-        for n_steps in range(LENGTH_STEPS):
+        for n_steps in range(MAX_LENGTH_STEPS):
             slope, curvature = self._along_step(point, change_u, t)
             slope, curvature = start + t * bend + slope, bend + curvature
-            if abs(slope) <= -FLAT * start:
+            if abs(slope) <= -FLAT_SLOPE_SHARE * start:
                 return t
             low, high = (t, high) if slope < 0.0 else (low, t)
             newton = t - slope / curvature if curvature > 0.0 else np.inf

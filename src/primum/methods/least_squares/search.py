@@ -173,7 +173,7 @@ def _solve(
 
 
 # Mean scores that agree to this many digits are equal.
-EQUAL_DIGITS = 10
+SCORE_DIGITS = 10
 
 
 Score = Callable[[Sequence[Linear], HeldOutRows], Floats]
@@ -279,7 +279,7 @@ def _ranks(mean: Floats) -> Index:
     """
     finite = np.isfinite(mean)
     size, worst = np.abs(mean[finite]).max(initial=0.0), mean[finite].min(initial=0.0) - 1.0
-    comparable = np.round(np.where(finite, mean, worst) / (size or 1.0), EQUAL_DIGITS)
+    comparable = np.round(np.where(finite, mean, worst) / (size or 1.0), SCORE_DIGITS)
     return rankdata(-comparable, method="min").astype(np.int32)
 
 
@@ -314,7 +314,7 @@ def score_fold(
 
 # Unlabelled rows and columns above which rows are wide: the time of a fit grows with the cube of
 # the smaller number, and just below this a fit of three classes takes several seconds.
-WIDE = 1000
+MAX_NARROW_SIZE = 1000
 
 
 def with_fewer_unlabeled(
@@ -327,7 +327,7 @@ def with_fewer_unlabeled(
     """
     inside, more = len(given.labels.unlabeled), given.more
     n_rows = inside + more.n_rows
-    wide = min(n_rows, given.X.shape[1]) > WIDE
+    wide = min(n_rows, given.X.shape[1]) > MAX_NARROW_SIZE
     if most_rows is None or n_rows <= most_rows or not wide or not more.in_memory:
         return given
     # Always the same sample, so that a search has one result.
@@ -352,7 +352,7 @@ def in_their_span(
     labels, n_columns = given.labels, given.X.shape[1]
     n_labeled, n_inside = len(labels.labeled), labels.n_rows
     n_rows = n_inside + given.more.n_rows
-    few = WIDE < n_columns > n_rows and n_rows**2 <= MAX_FACTORISED_NUMBERS
+    few = MAX_NARROW_SIZE < n_columns > n_rows and n_rows**2 <= MAX_FACTORISED_NUMBERS
     ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
     # "auto" depends on the number of columns.
     shared = grid.metrics and given.more.in_memory and "auto" not in grid.metrics

@@ -29,9 +29,9 @@ from primum.rows import ArrayRows
 
 # A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
 # and half as many if few are.
-MAX_ROWS = 10_000
+MAX_GRAPH_ROWS = 10_000
 # Kernel values that a prediction computes at a time.
-MAX_KERNEL_VALUES = 2**23
+PREDICTED_KERNEL_NUMBERS = 2**23
 
 
 @base.with_parameters
@@ -51,7 +51,7 @@ class KernelOnGraph(BaseEstimator):
         n, d = rows.shape
         self.gamma_ = self._gamma(rows)
         penalty = self._penalty(rows) if ratio else sparse.csr_array((n, n))
-        if self.kernel == "linear" and d <= min(n, MAX_ROWS):  # with the rows themselves
+        if self.kernel == "linear" and d <= min(n, MAX_GRAPH_ROWS):  # with the rows themselves
             return deformed_kernel.deform_linear(rows, penalty).at(ratio)
         self._refuse_many(n)
         self.X_fit_ = rows
@@ -87,16 +87,16 @@ class KernelOnGraph(BaseEstimator):
             return np.asarray(rows @ expansion)
         n = rows.shape[0]
         values = np.empty((n, *expansion.shape[1:]))
-        for batch in gen_batches(n, max(1, MAX_KERNEL_VALUES // len(expansion))):
+        for batch in gen_batches(n, max(1, PREDICTED_KERNEL_NUMBERS // len(expansion))):
             values[batch] = self._kernel(rows[batch], self.X_fit_) @ expansion
         return values
 
     def _refuse_many(self, n_rows: int) -> None:
-        if n_rows > MAX_ROWS:
+        if n_rows > MAX_GRAPH_ROWS:
             name = type(self).__name__
             raise ValueError(
                 f"{name} needs the kernel matrix of all rows, labelled or not, but there are "
-                f"{n_rows} distinct ones, and at most {MAX_ROWS} are supported: pass fewer "
+                f"{n_rows} distinct ones, and at most {MAX_GRAPH_ROWS} are supported: pass fewer "
                 "unlabelled rows, or approximate the kernel by features, for which there is no "
                 f"such limit, for example make_pipeline(Nystroem(), {name}(kernel='linear'))."
             )

@@ -54,7 +54,7 @@ from primum._typing import Floats, Index
 
 GRAPH_WEIGHTS = ("binary", "heat")
 # With more features, trees find neighbours no faster than computing all distances.
-TREE_DIMENSIONS = 5
+MAX_TREE_FEATURES = 5
 
 
 def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
@@ -115,7 +115,7 @@ def _neighbor_search(X: Any, n_neighbors: int) -> Any:
 
     if isinstance(X, np.ndarray):
         X = X - X.mean(axis=0)  # distances by inner products lose digits far from the origin
-    algorithm = "brute" if X.shape[1] > TREE_DIMENSIONS else "auto"
+    algorithm = "brute" if X.shape[1] > MAX_TREE_FEATURES else "auto"
     most = min(n_neighbors, X.shape[0] - 1)
     return NearestNeighbors(n_neighbors=most, algorithm=algorithm).fit(X)
 
@@ -144,15 +144,15 @@ def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> 
 # G is computed in this many blocks of rows: more leave out more zeros, but slow down each product.
 GRAM_BLOCKS = 16
 # The diagonal is computed for this many rows at a time.
-DIAGONAL_BLOCK = 1000
+DIAGONAL_BLOCK_ROWS = 1000
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
 # Kernels computed in single precision are to pass.
 PSD_TOLERANCE = 1e-5
 
 # Largest relative error of the deformed kernel, in the direction in which it is least accurate.
-LARGEST_ERROR = 1e-3
-POWER_STEPS = 5
+MAX_DEFORMATION_ERROR = 1e-3
+NORM_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Deformation:
             factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             raise _too_rough(ratio) from None
-        if np.finfo(factor.dtype).eps * _largest_inverse(factor, diagonal) > LARGEST_ERROR:
+        if np.finfo(factor.dtype).eps * _largest_inverse(factor, diagonal) > MAX_DEFORMATION_ERROR:
             raise _too_rough(ratio)
         return DeformedKernel(self, float(ratio), factor)
 
@@ -229,7 +229,7 @@ class DeformedKernel:
         if self.ratio == 0:
             return self
         rows = self.deformation.features
-        blocks = list(gen_batches(rows.shape[0], DIAGONAL_BLOCK))
+        blocks = list(gen_batches(rows.shape[0], DIAGONAL_BLOCK_ROWS))
         before = sum(_sum_of_squares(_dense(rows[block])) for block in blocks)
         after = sum(_sum_of_squares(self.features(block)) for block in blocks)
         return replace(self, scale=self.scale * before / after) if after else self
@@ -286,11 +286,11 @@ def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
     eigenvalue above 1, so the largest element of the diagonal is a bound, which is mostly enough.
     """
     bound = float(diagonal.max(initial=0.0))
-    if np.finfo(factor.dtype).eps * bound <= LARGEST_ERROR:
+    if np.finfo(factor.dtype).eps * bound <= MAX_DEFORMATION_ERROR:
         return bound
     root, size = np.sqrt(diagonal), 1.0
     v = np.random.default_rng(0).normal(size=len(root))
-    for _ in range(POWER_STEPS):
+    for _ in range(NORM_STEPS):
         v /= np.linalg.norm(v)
         v = root * cho_solve((factor, False), root * v, check_finite=False)
         size = float(np.linalg.norm(v))

@@ -31,14 +31,14 @@ from primum._typing import Floats
 from primum.methods.svm.newton import Dual, Machine, NewtonSystem, Primal
 
 # The error of a solution, as a fraction of what counts as exact.
-SOLUTION_ERROR = 1e-4
+SOLUTION_ERROR_SHARE = 1e-4
 # If this many steps do not suffice, another matrix is inverted: an inverse costs as much as a
 # number of steps that is a multiple of the number of equations.
-PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
+MIN_PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
 # Costs that differ by less than this fraction of the largest are equal.
-EQUAL_COSTS = 1e-14
+COST_ROUNDING = 1e-14
 # The costs of H_0 are at least this fraction of the largest, so that S has an inverse.
-LEAST_COST = 1e-3
+MIN_COST_SHARE = 1e-3
 
 
 class Nearby(NewtonSystem):
@@ -56,7 +56,7 @@ class Nearby(NewtonSystem):
         """
         direction, image = self._preconditioned(residual), residual  # image: under A_0
         solution, square = np.zeros_like(residual), float(residual @ direction)
-        for _ in range(max(PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
+        for _ in range(max(MIN_PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
             if square <= enough:
                 return solution, residual
             of_A = image + change(direction)
@@ -90,7 +90,7 @@ class NearbyPrimal(Nearby):
     ) -> tuple[Floats, Floats]:
         if self._inverse is not None and h.any():
             residual = self.X.T @ (rho - h * o) - self.ridge * w
-            found = self._steps(self._change(h), residual, (SOLUTION_ERROR * accuracy) ** 2)
+            found = self._steps(self._change(h), residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
             if found is not None:
                 return w + found[0], o + self.X @ found[0]
         return super().solve(h, rho, w, o, accuracy)
@@ -107,7 +107,7 @@ class NearbyPrimal(Nearby):
     def _change(self, h: Floats) -> Callable[[Floats], Floats]:
         """Return the product with the rows whose h has changed."""
         change = h - self._h
-        changed = (np.abs(change) > EQUAL_COSTS * h.max()).nonzero()[0]
+        changed = (np.abs(change) > COST_ROUNDING * h.max()).nonzero()[0]
         if not np.array_equal(changed, self._changed):
             self._changed, self._rows = changed, self.X[changed]
         X, own = self._rows, change[changed]
@@ -179,7 +179,7 @@ class NearbyDual(Nearby):
             product = change * (direction[:-1] + direction[-1])
             return self._joined(product, product.sum())
 
-        found = self._steps(of_change, residual, (SOLUTION_ERROR * accuracy) ** 2)
+        found = self._steps(of_change, residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
         if found is None:
             return None
         step, rest = found
@@ -191,7 +191,7 @@ class NearbyDual(Nearby):
 
     def _invert(self, h: Floats) -> None:
         """Compute N, and what the intercept needs, for given costs."""
-        self._h = np.maximum(h, LEAST_COST * h.max())
+        self._h = np.maximum(h, MIN_COST_SHARE * h.max())
         root = self._root = np.sqrt(self._h)
         matrix = (self.system.gram * root * (root / self.system.alpha)[:, None]).T
         matrix.ravel(order="K")[:: len(h) + 1] += 1.0

@@ -32,9 +32,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from primum._typing import Floats, Index, Mask
 
 # Up to this many sparse rows, the dense matrix of their inner products is used.
-DUAL_ROWS = 2000
+MAX_DUAL_ROWS = 2000
 # After this many updates sums are recomputed, so that rounding errors do not accumulate.
-MOST_UPDATES = 200
+MAX_UPDATES = 200
 
 
 class NewtonSystem(ABC):
@@ -89,7 +89,7 @@ def newton_system(X: Any, ridge: Floats, groups: Sequence[slice] | None = None) 
     """
     n, d = X.shape
     if sparse.issparse(X):
-        return Dual(X, ridge) if n <= min(DUAL_ROWS, d) else Conjugate(X, ridge)
+        return Dual(X, ridge) if n <= min(MAX_DUAL_ROWS, d) else Conjugate(X, ridge)
     if 2 * n <= 3 * d:
         return Dual(X, ridge)
     return Primal(X, ridge, [slice(0, n)] if groups is None else list(groups))
@@ -142,7 +142,7 @@ class Primal(NewtonSystem):
         changed = np.abs(change) > 1e-14
         if not changed.any():
             return self._sums[k]
-        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > MOST_UPDATES:
+        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > MAX_UPDATES:
             self._sums[k].fill(0.0)
             self._updates[k], self._shares[k] = 0, np.zeros_like(share)
             change, changed = share, share > 0

@@ -176,10 +176,10 @@ def start_search(
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
 # Cooling ends at this mean entropy above the least one, and rounds at one temperature at this mean
 # divergence between two labellings, both in nats per row, or after this many rounds.
-ENTROPY_TOLERANCE, CHANGE_TOLERANCE, MOST_ROUNDS = 1e-6, 1e-6, 1000
+ENTROPY_TOLERANCE, CHANGE_TOLERANCE, MAX_ANNEALING_ROUNDS = 1e-6, 1e-6, 1000
 # Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
 # are exact, and for conjugate gradients, where it is also the accuracy of a step.
-ROUGH_EXACT, ROUGH_STEPS = 1e-4, 1e-6
+NEWTON_REFIT_TOLERANCE, CG_REFIT_TOLERANCE = 1e-4, 1e-6
 
 
 def search_by_annealing(
@@ -191,12 +191,12 @@ def search_by_annealing(
     p = np.full(len(cost), search.share)
     temperature, nu = FIRST_TEMPERATURE, 0.0
     original = search.system
-    tol = max(search.tol, ROUGH_EXACT if original.exact else ROUGH_STEPS)
+    tol = max(search.tol, NEWTON_REFIT_TOLERANCE if original.exact else CG_REFIT_TOLERANCE)
     # Labels change little between two refits, so an earlier inverse is used again.
     search.system = nearby(original)
     search.machine = search.system.entered(search.machine, search.labeled_pull)
     while True:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ANNEALING_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
             search.history.append(Step(temperature, search.machine.objective, 0))
             before = p
@@ -205,8 +205,8 @@ def search_by_annealing(
                 break
         else:
             search.unfinished.add(
-                f"stopped after {MOST_ROUNDS} rounds of annealing at one temperature with labels "
-                "still changing; raise alpha or lower unlabeled_weight"
+                f"stopped after {MAX_ANNEALING_ROUNDS} rounds of annealing at one temperature with "
+                "labels still changing; raise alpha or lower unlabeled_weight"
             )
         if _entropy(p) < enough or temperature < 1e-8:
             break

@@ -40,9 +40,9 @@ from primum.methods.svm.search import (
 )
 
 # A handful of rounds is typical.
-MOST_ROUNDS = 1000
+MAX_CCCP_ROUNDS = 1000
 # A mean row counts as zero if its norm is below this fraction of that of the rows.
-ZERO_MEAN = 1e-9
+ZERO_MEAN_TOLERANCE = 1e-9
 
 
 def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: float) -> Floats:
@@ -51,7 +51,7 @@ def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: fl
     mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
     balance = _balance(search, mean)
     cost, before = unlabeled_weight * search.cost_unlabeled, None
-    for round_ in range(1, MOST_ROUNDS + 1):
+    for round_ in range(1, MAX_CCCP_ROUNDS + 1):
         kept = np.stack([search.outputs, -search.outputs]) >= ramp
         if before is not None and np.array_equal(before, kept):
             break
@@ -62,8 +62,8 @@ def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: fl
         search.history.append(Step(round_, value, 0))
     else:
         search.unfinished.add(
-            f"stopped after {MOST_ROUNDS} rounds of cccp with rows still crossing the end of the "
-            "ramp; raise alpha or lower unlabeled_weight"
+            f"stopped after {MAX_CCCP_ROUNDS} rounds of cccp with rows still crossing the end of "
+            "the ramp; raise alpha or lower unlabeled_weight"
         )
     return np.where(search.outputs >= 0, 1.0, -1.0)
 
@@ -72,9 +72,9 @@ def _balance(search: TransductiveSearch, mean: Floats) -> Balance | None:
     """Return the constraint on the mean output, or None if the coefficients cannot affect it."""
     target = 2.0 * search.share - 1.0
     X = search.system.X
-    if np.linalg.norm(X.T @ mean) > ZERO_MEAN * np.linalg.norm(abs(X).T @ mean):
+    if np.linalg.norm(X.T @ mean) > ZERO_MEAN_TOLERANCE * np.linalg.norm(abs(X).T @ mean):
         return Balance(mean, target)
-    if abs(target) <= ZERO_MEAN:
+    if abs(target) <= ZERO_MEAN_TOLERANCE:
         return None
     raise ValueError(
         f"method='cccp' constrains the mean output of the unlabelled rows to {target:g}, but their "

@@ -31,7 +31,7 @@ from primum.methods.svm.search import balanced_labels, start_search
 
 # The least weight of a labelling, so that its penalty alpha / mu stays finite; rounds of
 # reweighting, and Newton steps of a refit, far more than usual.
-LEAST_SHARE, MOST_ROUNDS, MOST_STEPS = 1e-7, 300, 1000
+MIN_LABELLING_WEIGHT, MAX_REWEIGHTING_ROUNDS, MAX_REFIT_STEPS = 1e-7, 300, 1000
 
 
 @with_parameters
@@ -205,25 +205,25 @@ class _Mixture:
     def _mix(self, system: newton.NewtonSystem) -> None:
         """Alternate between fitting and reweighting, until no weight can gain."""
         costs = newton.HingeCosts(np.ones(len(self.cost)), self.cost)
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_REWEIGHTING_ROUNDS):
             system.ridge = self._ridge()
             self.machine = newton.minimize(
-                system, costs, self.machine, tol=1e-9, max_iter=MOST_STEPS
+                system, costs, self.machine, tol=1e-9, max_iter=MAX_REFIT_STEPS
             )
             if not self.machine.converged:
                 self.unfinished.add(
-                    f"stopped a refit after {MOST_STEPS} Newton steps; scale the features or raise "
-                    "alpha"
+                    f"stopped a refit after {MAX_REFIT_STEPS} Newton steps; scale the features or "
+                    "raise alpha"
                 )
             lengths = self.lengths(self.dual())
             gap = (lengths.max() - self.shares @ lengths) / (2 * self.alpha)
             if gap <= 0.1 * self.tol * self.machine.objective or len(self.labels) == 1:
                 return
-            shares = np.maximum(self.shares * lengths, LEAST_SHARE)
+            shares = np.maximum(self.shares * lengths, MIN_LABELLING_WEIGHT)
             self.shares = shares / shares.sum()
         self.unfinished.add(
-            f"stopped reweighting labellings after {MOST_ROUNDS} rounds with a gap above a tenth "
-            f"of tol={self.tol}; raise tol"
+            f"stopped reweighting labellings after {MAX_REWEIGHTING_ROUNDS} rounds with a gap "
+            f"above a tenth of tol={self.tol}; raise tol"
         )
 
     def dual(self) -> Floats:
