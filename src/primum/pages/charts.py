@@ -112,13 +112,14 @@ def line_chart(series: Sequence[Curve], x_label: str, y_label: str, alternative:
     low, high = min(y - e for _, y, e in points), max(y + e for _, y, e in points)
     margin = 0.05 * (high - low) or 1.0
     upward = _Scale(low - margin if low < 0 else max(low - margin, 0.0), high + margin)
-    drawn = "".join(_curve(curve, k, across, upward, unit) for k, curve in enumerate(series))
     plot = _Plot(
         across,
         {asinh(size / unit): f"{size:,g}" for size in sizes},
         upward,
         {tick: f"{tick:g}" for tick in upward.inner_ticks},
     )
+    banded = [[(asinh(x / unit), y, y - e, y + e) for x, y, e in curve.points] for curve in series]
+    drawn = "".join(_curve(points, k, plot, dots=True) for k, points in enumerate(banded))
     legend = _legend([curve.name for curve in series])
     return plot.chart(f"{plot.grid}{drawn}", (x_label, y_label), alternative, legend=legend)
 
@@ -151,7 +152,6 @@ def threshold_chart(
         HTML, to be used with the style sheet ``chart.css``.
     """
     scale = _Scale(0.0, 1.0)
-    drawn = "".join(_banded_curve(curve, number, scale) for number, curve in enumerate(series))
     chosen = scale.share(min(max(mark, 0.0), 1.0))
     strip = ""
     if interval is not None:
@@ -160,25 +160,10 @@ def threshold_chart(
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     numbers, shares = ({tick: f"{tick:{form}}" for tick in ticks} for form in ("g", ".0%"))
     plot = _Plot(scale, numbers, scale, shares)
+    drawn = "".join(_curve(curve.points, k, plot) for k, curve in enumerate(series))
     line = f"<path class='middle' d='M{chosen:.2f} 0V100'/>"
     legend = _legend([curve.name for curve in series])
     return plot.chart(f"{strip}{plot.grid}{drawn}{line}", (label, ""), alternative, legend=legend)
-
-
-def _banded_curve(curve: BandedCurve, number: int, scale: "_Scale") -> str:
-    """Return a curve and its band."""
-    x = [scale.share(point[0]) for point in curve.points]
-    line, lower, upper = (
-        [
-            f"{a:.2f},{100 - scale.share(point[k]):.2f}"
-            for a, point in zip(x, curve.points, strict=True)
-        ]
-        for k in (1, 2, 3)
-    )
-    return (
-        f"<path class='around' d='M{' '.join([*upper, *reversed(lower)])}Z' "
-        f"style='fill:{_colour(number)}'/><path d='M{' '.join(line)}' {_style(number)}/>"
-    )
 
 
 def scatter_chart(
@@ -205,7 +190,7 @@ def scatter_chart(
     scale = _Scale(min(values) - margin, max(values) + margin)
     ticks = {tick: f"{tick:g}" for tick in scale.inner_ticks}
     plot = _Plot(scale, ticks, scale, ticks)
-    dots = "".join(f"M{scale.share(x):.2f} {100 - scale.share(y):.2f}h0" for x, y in points)
+    dots = _dots(plot.at(points))
     equal = f"<path class='middle' d='M0 100L100 0'/><path class='dots' d='{dots}'/>"
     return plot.chart(f"{plot.grid}{equal}", labels, alternative, shape=" scatter")
 
@@ -253,19 +238,12 @@ def bounds_chart(
 
 def _drawn_bounds(path: Sequence[tuple[float, float]], edge: float, plot: "_Plot") -> str:
     """Return the shaded margin, the grid, zero, and what is between the bounds."""
-    across, upward = plot.across, plot.upward
-    top, zero, bottom = (100 - upward.share(value) for value in (edge, 0.0, -edge))
-    lower, upper = (
-        [
-            f"{across.share(k):.2f},{100 - upward.share(ends[side]):.2f}"
-            for k, ends in enumerate(path)
-        ]
-        for side in (0, 1)
-    )
+    top, zero, bottom = (100 - plot.upward.share(value) for value in (edge, 0.0, -edge))
+    lower, upper = (plot.at([(k, ends[side]) for k, ends in enumerate(path)]) for side in (0, 1))
     return (
         f"<path class='equal' d='M0 {top:.2f}H100V{bottom:.2f}H0Z'/>{plot.grid}"
         f"<path class='middle' d='M0 {zero:.2f}H100'/>"
-        f"<path class='between' d='M{' '.join([*upper, *reversed(lower)])}Z'/>"
+        f"<path class='between' d='{_band(lower, upper)}'/>"
         f"<path class='bound' d='M{' '.join(lower)}'/><path class='bound' d='M{' '.join(upper)}'/>"
     )
 
@@ -280,23 +258,27 @@ def _style(number: int) -> str:
     return f"class='line' style='stroke:{_colour(number)}{dashed}'"
 
 
-def _curve(curve: Curve, number: int, across: "_Scale", upward: "_Scale", unit: float) -> str:
-    """Return a curve, its band and dots; a dot is a line of no length with round ends."""
+def _curve(
+    points: Sequence[tuple[float, ...]], number: int, plot: "_Plot", *, dots: bool = False
+) -> str:
+    """Return a curve (x, y, lower end, upper end), its band and, if asked for, dots."""
     colour = _colour(number)
-    x = [across.share(asinh(size / unit)) for size, _, _ in curve.points]
-    middle, upper, lower = (
-        [100 - upward.share(y + sign * error) for _, y, error in curve.points]
-        for sign in (0, 1, -1)
-    )
-    line = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, middle, strict=True))
-    around = [*zip(x, upper, strict=True), *zip(x[::-1], lower[::-1], strict=True)]
-    band = " ".join(f"{a:.2f},{b:.2f}" for a, b in around)
-    dots = "".join(f"M{a:.2f} {b:.2f}h0" for a, b in zip(x, middle, strict=True))
+    line, lower, upper = (plot.at([(point[0], point[k]) for point in points]) for k in (1, 2, 3))
+    dotted = f"<path class='dots' d='{_dots(line)}' style='stroke:{colour}'/>" if dots else ""
     return (
-        f"<path class='around' d='M{band}Z' style='fill:{colour}'/>"
-        f"<path d='M{line}' {_style(number)}/>"
-        f"<path class='dots' d='{dots}' style='stroke:{colour}'/>"
+        f"<path class='around' d='{_band(lower, upper)}' style='fill:{colour}'/>"
+        f"<path d='M{' '.join(line)}' {_style(number)}/>{dotted}"
     )
+
+
+def _band(lower: Sequence[str], upper: Sequence[str]) -> str:
+    """Return the path around what is between two lines."""
+    return f"M{' '.join([*upper, *reversed(lower)])}Z"
+
+
+def _dots(places: Sequence[str]) -> str:
+    """Return the path of dots: lines of no length with round ends."""
+    return "".join(f"M{place.replace(',', ' ')}h0" for place in places)
 
 
 def _legend(names: Sequence[str]) -> str:
@@ -360,6 +342,10 @@ class _Plot:
     x_ticks: Mapping[float, str]
     upward: _Scale
     y_ticks: Mapping[float, str]
+
+    def at(self, points: Sequence[tuple[float, float]]) -> list[str]:
+        """Return the places of points (x, y) in a path of SVG."""
+        return [f"{self.across.share(x):.2f},{100 - self.upward.share(y):.2f}" for x, y in points]
 
     @property
     def grid(self) -> str:
