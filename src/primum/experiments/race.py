@@ -25,14 +25,13 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from primum._progress import with_progress
 from primum._typing import Floats
 from primum.comparison.plan import rng_for
-from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, identity_of_data
 from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import ExperimentPlan
+from primum.experiments.runner import run_missing
 from primum.experiments.scenarios import COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
@@ -278,10 +277,8 @@ def run_number_race(
         tuned ridge regression.
     """
     with ResultStore(folder, race.config, resume=resume) as store:
-        missing = [unit for unit in race.units if unit[0] not in store.done]
-        work = run_parallel(run_race_unit, ((*unit, race) for unit in missing), jobs)
-        for key, rows in with_progress(work, len(missing), "safe-regression", "repeat"):
-            store.append(key, rows)
+        tasks = {key: (name, number, race) for key, name, number in race.units}
+        run_missing(store, run_race_unit, tasks, jobs, "safe-regression")
         return DataFrame(
             {"dataset": name, "n_labeled": number, "repeat": key[1], **row}
             for key, name, number in race.units

@@ -14,7 +14,7 @@ interruption.
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -244,18 +244,27 @@ def run_experiment(
     packages = distributions_of([method.estimator for method in experiment.methods])
     with ResultStore(folder, experiment.config, resume=resume, packages=packages) as store:
         # Interleave the data sets, so that the progress bar advances evenly.
-        missing = [unit for unit in experiment.units if unit not in store.done]
-        missing.sort(key=lambda unit: unit[1])
+        units = sorted(experiment.units, key=lambda unit: unit[1])
         shared = (experiment.design, tuple(experiment.methods), experiment.seed)
-        tasks = ((*experiment.data[unit[0]], unit, *shared) for unit in missing)
-        work = run_parallel(run_unit, tasks, jobs)
-        shown = with_progress(work, len(missing), experiment.name, "repeat") if verbose else work
-        for unit, rows in shown:
-            store.append(unit, rows)
+        tasks = {unit: (*experiment.data[unit[0]], *shared) for unit in units}
+        run_missing(store, run_unit, tasks, jobs, experiment.name if verbose else "")
         results = collect(store, experiment)
     if sentence := failed_sentence(results):
         warnings.warn(sentence, FitFailedWarning, stacklevel=2)
     return results
+
+
+def run_missing(
+    store: ResultStore, run: Callable[..., Any], tasks: Mapping[Unit, Any], jobs: int, title: str
+) -> None:
+    """Run the units that are not yet stored, and store them; an empty title shows no progress.
+
+    ``run`` is called with a unit and its task, and returns the unit and its rows.
+    """
+    missing = [(unit, *task) for unit, task in tasks.items() if unit not in store.done]
+    work = run_parallel(run, missing, jobs)
+    for unit, rows in with_progress(work, len(missing), title, "repeat") if title else work:
+        store.append(unit, rows)
 
 
 def collect(store: ResultStore, experiment: Experiment) -> pd.DataFrame:
@@ -273,7 +282,7 @@ def _name(function: Any) -> str:
 
 
 def run_unit(
-    X: Floats, y: AnyArray, unit: Unit, design: SplitDesign, methods: Sequence[Method], seed: int
+    unit: Unit, X: Floats, y: AnyArray, design: SplitDesign, methods: Sequence[Method], seed: int
 ) -> tuple[Unit, list[dict[str, Any]]]:
     """Return (unit, the rows of one repeat of one data set)."""
     dataset, repeat = unit

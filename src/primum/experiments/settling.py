@@ -41,12 +41,11 @@ import pandas as pd
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.comparison.plan import rng_for
-from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore, Unit, identity_of, identity_of_data
 from primum.experiments.datasets.loading import Dataset
+from primum.experiments.runner import run_missing
 from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first
 from primum.judging import error_bounds
@@ -190,13 +189,9 @@ def run_study(
         order and both questions, and one for every model that was fitted again.
     """
     with ResultStore(folder, study.config, resume=resume, part_of=problem_of) as store:
-        missing = [unit for unit in study.units if unit not in store.done]
         shared = (study.design, study.seed)
-        tasks = ((unit, study.draws[problem_of(unit[0])], *shared) for unit in missing)
-        work = run_parallel(run_study_unit, tasks, jobs)
-        shown = with_progress(work, len(missing), "settling", "repeat") if verbose else work
-        for unit, rows in shown:
-            store.append(unit, rows)
+        tasks = {unit: (study.draws[problem_of(unit[0])], *shared) for unit in study.units}
+        run_missing(store, run_study_unit, tasks, jobs, "settling" if verbose else "")
         return pd.DataFrame(
             {"dataset": problem_of(unit[0]), "repeat": unit[1], **row}
             for unit in study.units
@@ -289,7 +284,7 @@ class Fitted:
             "n_unlabeled": pair.n_rows,
             "n_different": pair.n_different,
             "n_classes": len(self.clf.classes_),
-            "change": int(np.sum(outcomes == BASELINE) - np.sum(outcomes == CHALLENGER)),
+            "change": _change(outcomes),
         }
         for order in orders:
             yield {**question, **labels_needed(pair, outcomes[order])}
