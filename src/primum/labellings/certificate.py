@@ -1,7 +1,7 @@
 """The certificate: a proof of how good a fit is.
 
-It is computed from the problem and the solution alone and does not rely on the solver, so that a
-wrong solution cannot be certified.
+It is computed from the problem and the solution alone. It does not rely on the solver, so a wrong
+solution cannot be certified.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SHARE_TOLERANCE = 1e-8
 SCORE_TOLERANCE = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move.
 MAX_EXPLAINED_SHIFT = 1e-4
-# What has the unit of a squared target.
+# The attributes whose unit is that of a squared target.
 SQUARES = (
     *("labeled_loss", "supervised_loss", "objective", "supervised_objective", "gap"),
     *("distance", "distance_gap"),
@@ -31,23 +31,23 @@ SQUARES = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof of how good a constrained fit is. ``print`` it for a summary in words.
+    """Proof of how good a constrained fit is. Print it for a summary in words.
 
     Attributes
     ----------
     labeled_loss : float
         Mean squared loss of the fit on the labelled rows.
     supervised_loss : float
-        The same of the supervised twin.
+        The same for the supervised twin.
     objective : float
-        What is minimised: for ``metric="labeled"`` the labelled loss plus the labelled ridge,
-        otherwise the squared distance to the supervised twin in the chosen metric (for
+        The value that is minimised: for ``metric="labeled"`` the labelled loss plus the labelled
+        ridge, otherwise the squared distance to the supervised twin in the chosen metric (for
         ``"euclidean"`` divided by the number of labelled rows).
     supervised_objective : float
-        The same of the supervised twin. No labelling has a lower objective.
+        The same for the supervised twin. No labelling has a lower objective.
     gap : float
-        Proven bound: no labelling of the unlabelled rows that agrees with what is known about them
-        has an objective below ``objective - gap``.
+        Proven bound: no labelling of the unlabelled rows that is consistent with what is known
+        about them has an objective below ``objective - gap``.
     tol : float
         The tolerance on the gap, absolute plus relative.
     converged : bool
@@ -65,14 +65,14 @@ class Certificate:
     changed : int or None
         Number of unlabelled rows that the fit and its supervised twin assign to different classes,
         whether partial labels allow them or not; rows whose scores equal 1/2 up to rounding are
-        not counted. None for a regression.
+        not counted. None for regression.
     n_unlabeled : int
         Number of unlabelled rows, including those with partial labels.
     metric : str or float
         The metric of the fit.
     determined : bool
         Whether the labelled rows (with their ridge) determine the model. If not, many models have
-        the least labelled loss. Always True for metrics other than ``"labeled"``.
+        the smallest labelled loss. Always True for metrics other than ``"labeled"``.
     tie_break : {"twin", "half"} or None
         How one of these models was chosen; None if the labelled rows determine it.
     distance : float
@@ -87,12 +87,12 @@ class Certificate:
         Number of passes over all unlabelled rows or, if they are few, over the small matrix formed
         from them.
     prior : PriorProof or None
-        The shares of the classes, their bounds and multipliers, if there is a prior. The possible
-        labellings are those within the bounds, and the fit has converged only if its shares are
-        within the bounds, too.
+        The class shares with their bounds and multipliers, if there is a prior. Only labellings
+        within the bounds are possible then, and the fit has converged only if its own shares are
+        within them, too.
     scale : float
-        The loss that counts as 1 where a tolerance is applied: 1 for classes, and for a regression
-        the square of the range of the targets.
+        The loss that counts as 1 when a tolerance is applied: 1 for classification, and the squared
+        range of the targets for regression.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class Certificate:
         return replace(self, shift=width * self.shift, changed=None, scale=width**2, **squares)
 
     def with_classes(self, classes: Sequence[Any]) -> "Certificate":
-        """Return the certificate with the names of the classes, which its prior refers to.
+        """Return the certificate with the names of the classes, for the shares of its prior.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Certificate:
 
     @property
     def shortfall(self) -> str:
-        """What is proven of a fit that did not converge, compared with the tolerance."""
+        """What is proven about a fit that did not converge, next to the tolerance."""
         if self.prior is not None and self.prior.violation > SHARE_TOLERANCE:
             off = self.prior.violation
             return f"shares of the classes outside the bounds of the prior by {off:.1e}"
@@ -187,7 +187,7 @@ class Certificate:
 
     @property
     def change_in_words(self) -> str:
-        """By how much the predictions differ from those of the supervised twin."""
+        """How much the predictions differ from those of the supervised twin, as text."""
         if self._of_classes:
             return f"{self.changed} of {self.n_unlabeled} predictions changed"
         return f"the root mean square difference of the predictions is {self.shift:.2g}"
@@ -232,7 +232,7 @@ class Certificate:
                 labels = "targets closest to the middle of their bounds"
             return f"{start}the one with {labels} was chosen, which is often worse than the twin."
         if self.distance_gap is None or not self.converged:
-            return start + "the one nearest to the twin was searched for, but not proven."
+            return start + "the one nearest to the twin was sought, but not proven."
         difference = "score difference" if self._of_classes else "difference"
         return start + (
             f"the one nearest to the twin was chosen: no other has a mean squared {difference} "
@@ -261,18 +261,18 @@ class Certificate:
             return "The unlabelled rows did not move the model: it is the supervised twin."
         return (
             "The unlabelled rows did not move the model: within the tolerance, it is the "
-            f"supervised twin, from which {self.changed} of {self.n_unlabeled} predictions differ."
+            f"supervised twin, although {self.changed} of {self.n_unlabeled} predictions differ."
         )
 
 
 @dataclass(frozen=True)
 class FitSummary:
-    """What is known about a fit and its twin in addition to the problem.
+    """The measurements of a fit and its twin that do not follow from the problem.
 
     ``score_rounding`` is the rounding error of a score, given the size of its summands.
-    ``objective`` is that of the fitted coefficients, where it can be measured on the labelled
-    rows. It differs from that of the labelling if the normal equations were not solved exactly,
-    because of rounding or an iterative solver, and the gap must include the difference.
+    ``objective`` is that of the fitted coefficients, if it can be measured on the labelled rows. It
+    differs from that of the labelling if the normal equations were not solved exactly, because of
+    rounding or an iterative solver, and the gap must include the difference.
     """
 
     labeled_loss: float
@@ -293,7 +293,7 @@ def certify(
     metric: str | float,
     tol: float,
 ) -> Certificate:
-    """Return the certificate of a solution; its moment and slack must not be the solver's."""
+    """Return the certificate of a solution; its moment and slack must not be the solver's own."""
     problem = implicit.problem
     judged, prior = _judge_labelling(implicit, solution, tol)
     judged_distance = _judge_distance(implicit, solution, judged)
@@ -316,7 +316,7 @@ def certify(
         converged=converged,
         supervised_feasible=feasible,
         shift=summary.shift,
-        # A twin that no labelling attains is proof enough, whatever else is not proven.
+        # If no labelling attains the twin, that is proof enough, whatever else is not proven.
         moved=moved if feasible or problem.n_rows == 0 else True,
         changed=summary.changed,
         n_unlabeled=problem.n_rows,
@@ -342,14 +342,14 @@ def _converged(
 ) -> bool:
     if prior is not None and prior.violation > SHARE_TOLERANCE:
         return False
-    # A labelled loss known within tol determines M_1 q, and so the distance, within its root.
+    # A labelled loss known within tol determines M_1 q, and so the distance, within tol**0.5.
     return judged.within(tol) and (distance is None or distance.within(tol**0.5))
 
 
 def _judge_labelling(
     implicit: ImplicitProblem, solution: Solution, tol: float
 ) -> tuple[ProvenGap, PriorProof | None]:
-    """Return the objective of a labelling and its gap, and what is known of its shares."""
+    """Return the objective of a labelling and its gap, and the proof for its shares."""
     if implicit.prior is not None and solution.multipliers.size:
         return _judge_prior(implicit.prior, solution, tol)
     q, moment = solution.labels, solution.moment
@@ -362,9 +362,9 @@ def _judge_labelling(
 
 
 def _above_the_twin(problem: LabelProblem, judged: ProvenGap, tol: float) -> ProvenGap:
-    """Return a judgement that is not within tol with the bound that no model is below the twin.
+    """Tighten a judgement that is not within tol: no model has a lower objective than the twin.
 
-    Where labels may be huge, their bounds magnify the rounding of every other dual point.
+    If labels may be huge, their bounds magnify the rounding of every other dual point.
     """
     if judged.within(tol):
         return judged

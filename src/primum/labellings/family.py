@@ -1,8 +1,8 @@
 """Least squares on labelled and unlabelled rows, for all labellings of the latter.
 
-Only the sum of the unlabelled rows times their labels differs between these fits: they share one
-set of normal equations. The loss of each fit on the labelled rows is, in coordinates gamma in which
-least squares is a plain sum,
+These fits share one set of normal equations: only the sum of the unlabelled rows times their labels
+differs. In coordinates gamma that make least squares a plain sum, the loss of a fit on the labelled
+rows is
 
     || W gamma - goal ||^2 + rest,
 
@@ -34,14 +34,14 @@ from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import ColumnSums, StreamedColumns
 from primum.rows import LabeledRows, Rows
 
-# Form M up to this many numbers (16 MB) and rows: with more rows, a few passes over all of them are
+# M is formed up to this many numbers (16 MB) and rows: with more rows, a few passes over all are
 # faster than many over M. ...
 MAX_FORMED_NUMBERS, MAX_FORMED_ROWS = 2**21, 2**14
-# ... And up to this many times as many numbers if there are at most this many rows for each of the
-# r dimensions: many of them are then undecided, and solving for few rows at a time does not help.
+# ... It may have this many times as many numbers if there are at most this many rows for each of
+# the r dimensions: many rows are then undecided, and solving for a few at a time does not help.
 FEW_ROWS_FACTOR, FEW_ROWS_PER_DIMENSION = 16, 64
-# Directions in which the labelled rows are shorter than this fraction of the longest change the
-# labelled loss by less than its rounding: they are not determined.
+# Directions in which the labelled rows are shorter than this fraction of the longest one change the
+# labelled loss by less than its rounding: they count as not determined.
 DETERMINED_TOLERANCE = 1e-8
 # Block size of LAPACK's QR factorisation, which determines the size of its workspace.
 QR_BLOCK_SIZE = 32
@@ -68,7 +68,7 @@ class LeastSquaresFamily:
         return self.gamma_of(self.unlabeled.weighted_sum(q), start)
 
     def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
-        """Return the same from ``sum x q``, the only quantity that depends on q."""
+        """Return these coordinates from ``sum x q``, the only quantity that depends on q."""
         return self.equations.solve(self.known + moment, start)
 
     def columns(
@@ -89,14 +89,14 @@ class LeastSquaresFamily:
         return StreamedColumns(B, design, None if known is None else known())
 
     def label_sets(self, labels: LabelSet | None) -> LabelSet:
-        """Return the label sets of the unlabelled rows: of each, unless there are too many.
+        """Return the label sets of the unlabelled rows, one by one unless there are too many.
 
-        None is [0, 1] or the simplex.
+        None means [0, 1] or the simplex.
         """
         if labels is None:
             return any_class(self.labeled.y)
         rows = self.unlabeled.rows
-        # Where M is formed, the solvers need the set of every row.
+        # If M is formed, the solvers need the set of every row.
         few = rows.in_memory or rows.n_rows <= MAX_FORMED_ROWS
         return labels.take(np.arange(rows.n_rows)) if few else labels
 
@@ -129,10 +129,10 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLo
 
 
 def determined_twin(family: LeastSquaresFamily, loss: "LabeledLoss | None") -> Linear | None:
-    """Return the (coefficients, intercept) of least labelled loss.
+    """Return the (coefficients, intercept) with the smallest labelled loss.
 
-    They follow from the factorisation that the problem needs anyway. None if the labelled rows may
-    not determine them, or if there are so few that the twin is fitted in the row space.
+    They follow from the factorisation that the problem needs anyway. The result is None if the
+    labelled rows may not determine them, or are so few that the twin is fitted in the row space.
     """
     coordinates = family.equations.coordinates
     if loss is None or coordinates is None or not loss.well_determined:
@@ -147,10 +147,10 @@ def determined_twin(family: LeastSquaresFamily, loss: "LabeledLoss | None") -> L
 class LabeledLoss:
     """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows.
 
-    Directions that the labelled rows do not distinguish and that only a small ridge determines
-    would amplify rounding: with the rounding e of the rows along such a direction, its ridge r^2
-    and the residual y - Z gamma, gamma is wrong by ``e'(y - Z gamma) / r^2``. So the rows are first
-    reduced to those that their rank leaves (``_reduced``), which have hardly any residual.
+    Rounding would be amplified in directions that the labelled rows leave open and a small ridge
+    determines: if e is the rounding of the rows along such a direction and r^2 its ridge, gamma is
+    wrong by ``e'(y - Z gamma) / r^2``. So the rows are first reduced to as many as their rank
+    (``_reduced``), and these have hardly any residual.
     """
 
     W: Floats
@@ -178,7 +178,7 @@ class LabeledLoss:
 
     @cached_property
     def reciprocal_condition(self) -> float:
-        """An inexpensive estimate of the reciprocal condition of W; 0 if it has too few rows."""
+        """A cheap estimate of the reciprocal condition of W; 0 if W has fewer rows than columns."""
         rows, columns = self.W.shape
         if columns == 0:
             return 1.0
@@ -190,12 +190,12 @@ class LabeledLoss:
 
     @property
     def well_determined(self) -> bool:
-        """Whether the condition shows, with a margin of a factor of 100, a unique minimum."""
+        """Whether the condition shows that the minimum is unique, with a safety factor of 100."""
         return self.reciprocal_condition > 100 * DETERMINED_TOLERANCE
 
     @cached_property
     def determined(self) -> bool:
-        """Whether the gamma of least loss is unique."""
+        """Whether the gamma with the smallest loss is unique."""
         if self.well_determined:
             return True
         rows, columns = self.W.shape
@@ -212,7 +212,7 @@ def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
 
 
 def _with_ridge(Z: Floats, y: Floats, ridge: Floats) -> tuple[Floats, Floats]:
-    """Return rows and labels with those of the ridge: one row per feature, with label 0."""
+    """Return rows and labels with the ridge appended: one row per feature, with label 0."""
     return np.vstack([Z, ridge]), np.concatenate([y, np.zeros((len(ridge), *y.shape[1:]))])
 
 

@@ -1,7 +1,7 @@
 """The implicit-constraint problem of Krijthe & Loog (2017).
 
-Every labelling q of the unlabelled rows gives, by least squares on all rows, a coefficient
-vector beta(q), or one for each class. Over all q_i in their label sets these form a convex set
+Least squares on all rows turns every labelling q of the unlabelled rows into a coefficient vector
+beta(q), or into one for each class. If every q_i ranges over its label set, these form a convex set
 C_beta; for q in [0, 1]^U it is a zonotope. The method returns the point of C_beta nearest to the
 supervised solution, the twin. In the coordinates of ``coordinates.py``,
 
@@ -26,19 +26,18 @@ least as close to that model as the twin is, in the metric of s. At s = 1 this i
 on all rows (plus the ridge, if there is one).
 
 If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
-solved: ``B = X A^+`` has as many rows as there are labelled ones, and each is one solution of the
-normal equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
+solved: ``B = X A^+`` has one row for each labelled row, and each takes one solution of the normal
+equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
 
-The metric "auto" is ``labeled`` where the labelled rows have full column rank, with the column of
-ones for the intercept: they then determine every coefficient, and the labelled loss is a distance
-between models. Where they have not, models that differ along a null direction of the labelled rows
-have the same labelled loss, so that only the unlabelled rows decide there. A ridge makes such a
-model unique, but along these directions it is still the ridge alone that says how far a model is
-from its twin. The mixture with s = 0.2 measures them by all rows. Since the theorem holds for every
-s, it holds for whichever of the two is chosen, and the choice depends on the labelled rows alone,
-never on the labels. Their columns are scaled before the rank, without a ridge, is judged
-(``coordinates.py``), so the units of the features do not matter. A constant column, or one that
-repeats others, lowers it too.
+The metric "auto" is ``labeled`` if the labelled rows have full column rank, with the column of ones
+for the intercept: they then determine every coefficient, and the labelled loss is a distance
+between models. If not, models that differ along a null direction of the labelled rows have the same
+labelled loss, and only the unlabelled rows decide between them. A ridge makes the model unique, but
+in these directions the ridge alone then measures how far a model is from its twin. The mixture with
+s = 0.2 measures them by all rows. Since the theorem holds for every s, it holds for whichever of
+the two is chosen, and the choice depends on the labelled rows alone, never on the labels. The rank
+is that of columns scaled to unit length, without a ridge (``coordinates.py``), so the units of the
+features do not matter. A column that is constant or repeats others lowers it too.
 
 The problems of several metrics share most of their work. In the coordinates gamma, a metric s is
 ``W'W = (1 - s) n/L H + s I`` with ``H = R'R``, the second moment of the labelled rows and their
@@ -72,16 +71,15 @@ from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import ColumnSums
 from primum.rows import ArrayRows, LabeledRows, to_numpy
 
-# "auto" is one of the others: ``chosen_metric`` says which one.
+# "auto" stands for another metric, which ``chosen_metric`` determines.
 METRICS = ("auto", "labeled", "all", "euclidean")
 TIE_BREAKS = ("twin", "half")
 # The weight s of all rows in the metrics that have one.
 METRIC_SHARES = {"labeled": 0.0, "all": 1.0}
-# Z_l'Z_l is subtracted from Z'Z, the identity, if its norm is at most this: no more than one bit
-# then cancels.
+# Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
 MAX_LABELED_PART = 0.5
-# What "auto" is if the labelled rows do not determine the model. On average it gains with half as
-# many labels as features, where the labelled loss does most harm (``benchmarks/metric.py``).
+# The metric "auto" if the labelled rows do not determine the model. On average it gains with half
+# as many labels as features, where the labelled loss does most harm (``benchmarks/metric.py``).
 SHARE_IF_UNDETERMINED = 0.2
 
 
@@ -116,7 +114,7 @@ def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: boo
 def _has_full_column_rank(labeled: LabeledRows, fit_intercept: bool) -> bool:
     """Return whether rows of positive weight, with the intercept, determine all coefficients.
 
-    Sparse rows of so many columns that their products are not formed count as if they did not.
+    Sparse rows with so many columns that their products are not formed count as if they did not.
     """
     X, n_columns = labeled.X, labeled.X.shape[1]
     if labeled.weight is not None and not (labeled.weight > 0).all():
@@ -134,7 +132,7 @@ def _has_full_column_rank(labeled: LabeledRows, fit_intercept: bool) -> bool:
 
 @dataclass(frozen=True)
 class ImplicitProblem:
-    """What is minimised, and how ties between models are broken.
+    """The problem to be solved, and how ties between its optimal models are broken.
 
     Attributes
     ----------
@@ -143,8 +141,8 @@ class ImplicitProblem:
     determined : bool
         Whether the labelled rows, with their ridge, determine the model.
     tie : NearestTwin or None
-        How to choose among the optimal models, if they do not; None: by the labelling closest to
-        the centres of the label sets.
+        How to choose among several optimal models; None: by the labelling closest to the centres
+        of the label sets.
     prior : PriorProblem or None
         The problem with bounds on the shares of the classes, if there are any.
     """
@@ -172,7 +170,7 @@ def implicit_problem(
     labels: LabelSet | None = None,
     loss: LabeledLoss | None = None,
 ) -> ImplicitProblem:
-    """Return the problem of a metric and a label set; None is [0, 1] or the simplex.
+    """Return the problem of a metric and a label set; None means [0, 1] or the simplex.
 
     ``supervised`` is the twin's (coefficients, intercept), ``loss`` the labelled loss, if known.
     """
@@ -208,9 +206,8 @@ def with_prior(
     """Return the problem with bounds on the shares of the classes among the unlabelled rows."""
     if implicit.tie is not None:
         raise ValueError(
-            f"The {len(family.labeled.y)} labelled rows do not determine the model, and a prior is "
-            "then supported only with a ridge or another metric: pass alpha above 0 or, for "
-            "example, metric=0.2."
+            f"The {len(family.labeled.y)} labelled rows do not determine the model, and a prior "
+            "then needs a ridge or another metric: pass alpha above 0 or, for example, metric=0.2."
         )
     total = family.equations.weight - family.labeled.total
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
@@ -235,7 +232,7 @@ def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) ->
 
 
 def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
-    """Return the problem with what does not depend on the labelling moved from target to floor."""
+    """Move the part of the target that no labelling can change to the floor of the loss."""
     target, floor = problem.target, problem.loss_floor
     if target.ndim == 1:
         return problem
@@ -245,7 +242,7 @@ def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
 
 
 def _misfit_of_sums(columns: ProblemColumns, target: Floats) -> float:
-    """Return the squares of ``M Q - T`` in the direction of equal numbers for all classes."""
+    """Return the squares of ``M Q - T`` along the direction that is equal for all classes."""
     one = np.ones(columns.shape[1]) if columns.streamed is None else _Ones()
     off = columns.accumulate(one) - target.sum(axis=1)
     return float(off @ off) / target.shape[1]
@@ -356,7 +353,7 @@ class _MetricAxes:
         self.twin = loss.Vt @ coordinates.encode(*supervised)
 
     def problem(self, share: float) -> ImplicitProblem | None:
-        """Return the problem of the metric s, or None if it is tied or another metric."""
+        """Return the problem of the metric s, or None if it has a tie or the metric has no s."""
         loss, weight = self.loss, self.family.equations.weight
         if share > 0:
             scale = np.sqrt((1 - share) * weight / self.family.labeled.total * loss.S**2 + share)

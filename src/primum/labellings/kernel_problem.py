@@ -1,8 +1,8 @@
 """The implicit-constraint problem in the feature space of a kernel.
 
-It is the problem of ``implicit.py`` in coordinates in which least squares on all rows is diagonal
-(``equations.kernel``). There are about as many coordinates as rows, and then no matrix W with
-``W'W`` the metric has to be factorised: all metrics are
+It is the problem of ``implicit.py`` in coordinates that make least squares on all rows diagonal
+(``equations.kernel``). There are about as many coordinates as rows, but no metric ``W'W`` has to be
+factorised to obtain W: all metrics are
 
     W'W = diag(e^2) + B'B,      so   W = [diag(e); B],
 
@@ -54,14 +54,14 @@ class StackedMetric:
         return self.of_rows(gamma.T).T if gamma.ndim == 2 else self.of_rows(gamma[None])[0]
 
     def reduced(self) -> "StackedMetric":
-        """Return the same metric in no more rows than are needed, if these are few."""
+        """Return the same metric with one row per coordinate, unless B has fewer rows than that."""
         if self.e is None or len(self.B) < len(self.e):
             return self
         R = np.linalg.qr(np.vstack([np.diag(self.e), self.B]), mode="r")
         return StackedMetric(None, np.asarray(R))
 
     def ones(self, coordinates: KernelCoordinates) -> Floats:
-        """Return the shortest u with ``M'u = 1``: with an intercept, ``W'u`` is that of a 1."""
+        """Return the shortest u with ``M'u = 1``, which needs an intercept."""
         first = np.zeros(len(coordinates.roots))
         first[0] = coordinates.roots[0]
         A = self.B.T @ self.B
@@ -71,7 +71,7 @@ class StackedMetric:
 
 
 def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
-    """Return the least-squares fits to rows, the first of them with the labels y."""
+    """Return the least-squares fits to rows, of which the first have the labels y."""
     rows, weight, L = features.rows, features.weight, len(y)
     of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
     coordinates = features.coordinates(alpha)
@@ -93,7 +93,7 @@ def kernel_problem(
 ) -> ImplicitProblem:
     """Return the problem of a metric, a label set and bounds on the shares of the classes.
 
-    ``supervised`` is the twin's (coefficients, intercept); None for the labels is [0, 1] or the
+    ``supervised`` is the twin's (coefficients, intercept); labels of None mean [0, 1] or the
     simplex.
     """
     coordinates, labeled = cast(KernelCoordinates, family.equations), family.labeled

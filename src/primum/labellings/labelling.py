@@ -1,9 +1,9 @@
 """A compact representation of a labelling of many rows.
 
 The solver for many rows ends with a hyperplane ``p = 0``, or with one for each class. Rows far from
-it have the label of their side, and a band of rows close to it have individual labels; before that,
-labels change linearly across the band. So a labelling need not store one number per row: it can be
-computed for any block of rows, on any machine, whenever it is needed.
+it have the label of their side. Rows in a band close to it get individual labels at the end; until
+then, labels change linearly across the band. So a labelling need not store one number per row: it
+can be computed for any block of rows, on any machine, whenever it is needed.
 """
 
 from abc import ABC, abstractmethod
@@ -19,12 +19,12 @@ from primum.rows import to_numpy
 
 
 def scores_of(view: View, V: Floats) -> Any:
-    """Return the design rows times V, p of some rows.
+    """Return p of some rows: the design rows times V.
 
     For several classes, the columns of V add up to 0 or are made to: adding the same number to all
     classes changes neither the best label nor its slack. So the scores of the last class follow
-    from the others. They are stored class by class, because sums and minima over few classes are
-    many times as fast then.
+    from the others. They are stored class by class, which makes sums and minima over few classes
+    many times as fast.
     """
     if V.ndim == 1 or view.xp is not np:
         return view.dot(V)
@@ -39,7 +39,7 @@ class Labelling(ABC):
     Attributes
     ----------
     hyperplane : HyperplaneLabels or None
-        The same, if the labels follow from the side of a hyperplane.
+        This labelling, if its labels follow from the sides of a hyperplane.
     """
 
     @abstractmethod
@@ -53,20 +53,20 @@ class Labelling(ABC):
 
 @dataclass(frozen=True)
 class HyperplaneLabels(Labelling):
-    """``q = project(centre - sigma p)`` with ``p = x'V``, except for the rows of a band.
+    """``q = project(centre - sigma p)`` with ``p = x'V``, except for rows with their own labels.
 
     Attributes
     ----------
     labels : LabelSet
         The label sets of the rows.
     V : array (m,) or (m, K)
-        Normal of the hyperplane, for design rows, or of one for each class.
+        Normal of the hyperplane, for design rows, or one normal for each class.
     sigma : float
-        Steepness; infinite: the best label for p.
+        Steepness; if it is infinite, q is the best label for p.
     positions : array of int
-        Sorted positions of the rows with individual labels.
+        Sorted positions of the rows with their own labels.
     values : array
-        Those labels.
+        The labels of these rows.
     """
 
     labels: LabelSet
@@ -118,7 +118,7 @@ class LabelsByValue(Labelling):
     keys : array
         The sorted values of ``x'v``.
     labels : array
-        The label of each.
+        The label that belongs to each key.
     """
 
     v: Floats
@@ -138,7 +138,7 @@ class LabelsInFrame(Labelling):
     labels : Labelling
         The labels.
     frame : Frame
-        The frame of the design rows that they are a function of.
+        The frame of those design rows.
     """
 
     labels: Labelling
@@ -149,7 +149,7 @@ class LabelsInFrame(Labelling):
 
 
 def nearest(values: Floats, wanted: Floats) -> Index:
-    """Return for each wanted number the index of the nearest of some sorted values."""
+    """Return, for each wanted number, the index of the nearest of some sorted values."""
     right = np.clip(np.searchsorted(values, wanted), 1, max(1, len(values) - 1))
     if len(values) == 1:
         return np.zeros(len(wanted), dtype=np.intp)

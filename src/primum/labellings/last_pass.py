@@ -1,14 +1,14 @@
-"""One last pass over the rows that measures everything a fit reports of them.
+"""One last pass over the rows that measures everything a fit reports about them.
 
 Once a labelling and its model are known, the sum of the design rows times the labels, the slack of
 every row, the predictions that differ from the twin's and the labels themselves need the same
 products with the rows. So all of them are computed together, from scratch: the certificate relies
-on no sum of the solver.
+on none of the solver's sums.
 
-A solver for many rows ends with a pass that measures the gap of its labels, and that is this pass,
-too (``LastPass.measure``). It needs the model before the pass, so the model is computed from the
-solver's value of the sum of the design rows times their labels. The pass computes that sum from
-scratch. If the result gives a different model, one more pass is made.
+A solver for many rows ends with a pass that measures the gap of its labels; this same pass does so
+(``LastPass.measure``). It needs the model beforehand, which is computed from the solver's own sum
+of the design rows times their labels. The pass recomputes that sum from scratch; if it gives a
+different model, one more pass is made.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from primum.labellings.problem import LabelProblem, Solution
 from primum.labellings.sets import sets_at
 from primum.rows import library_of, to_numpy
 
-# Sums over rows that differ by less than this fraction differ by rounding.
+# Sums over rows that differ by less than this fraction count as equal.
 ROW_SUM_TOLERANCE = 1e-9
 # Sums of rows in single precision differ by more. Models then count as equal if the root mean
 # square difference of their scores is at most this.
@@ -35,7 +35,7 @@ SINGLE_TOLERANCE = 5e-7
 
 @dataclass(frozen=True)
 class PassMeasures:
-    """What was measured.
+    """The measurements of one pass.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ScoreComparison:
 
 @dataclass(frozen=True)
 class LabellingToRead:
-    """A labelling, and what to measure of it.
+    """A labelling, and what to measure about it.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def read_rows(
 def _kernel(
     frame: Frame, scores: ScoreComparison, labelling: LabellingToRead | None = None
 ) -> Callable[[View], PassMeasures]:
-    """Return the kernel of the pass, with all products of the rows as one."""
+    """Return the kernel of the pass, which computes all products with the rows as one."""
     models = scores.directions(frame)
     if labelling is None:
         return lambda view: scores.read(view, view.dot_by_column(models))
@@ -175,7 +175,7 @@ def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
 
 
 def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
-    """Return where the largest of the first K scores and of the last K are of different classes.
+    """Return where the first K scores and the last K are largest for different classes.
 
     Both models must prefer their own class to the other's by more than the rounding of two scores.
     """
@@ -188,13 +188,13 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
     return own & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
 
 
-# (model, what was measured, (dual point, sum of the slacks there) or None)
+# (model, its measurements, (dual point, sum of the slacks there) or None)
 Measured = tuple[Linear, PassMeasures, tuple[Floats, float] | None]
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of a labelling at a dual point, given its presumed sum and model."""
+    """The measurements of a labelling at a dual point, given its presumed sum and model."""
 
     q: Labelling
     moment: Floats
@@ -205,7 +205,7 @@ class _Read:
 
 @dataclass
 class LastPass:
-    """Measures labellings, and remembers what it has measured last.
+    """Measures labellings, and remembers the last measurements.
 
     Attributes
     ----------
@@ -228,13 +228,13 @@ class LastPass:
     def measure(self, xi: Floats, q: HyperplaneLabels, moment: Floats) -> tuple[Floats, float]:
         """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass.
 
-        ``moment`` is what the solver presumes the first one to be.
+        ``moment`` is the solver's own value of the first sum.
         """
         self._last = self._read(q, moment, xi)
         return self._last.reading.moment, self._last.reading.slack
 
     def of(self, solution: Solution) -> Measured:
-        """Return the model of a solution and what was measured of it: a pass, if not done yet."""
+        """Return the model of a solution and its measurements: one pass, unless already made."""
         q, moment = solution.labels, solution.moment
         if moment is None:
             moment = self.family.unlabeled.weighted_sum(q)
@@ -257,7 +257,7 @@ class LastPass:
         return fit, replace(reading, moment=moment, labels=q if self.keep else None), None
 
     def _residual(self, q: Labelling, moment: Floats) -> Floats | None:
-        """Return ``M Q - T``, if the certificate is to use the slack at this point."""
+        """Return ``M Q - T``, if the certificate uses the slack at this point."""
         return self.implicit.problem.residual(q, moment) if self.implicit.prior is None else None
 
     def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _Read:
@@ -270,7 +270,7 @@ class LastPass:
         return ScoreComparison(fit, self.twin, score_rounding(self.family, self.twin))
 
     def _gamma_of(self, last: _Read) -> Floats | None:
-        """Return the coordinates of the model; None if what was read is of another one."""
+        """Return the coordinates of the model; None if another model was measured."""
         presumed, measured = last.moment, last.reading.moment
         if np.linalg.norm(presumed - measured) <= ROW_SUM_TOLERANCE * np.linalg.norm(measured):
             return last.gamma

@@ -1,23 +1,23 @@
-"""Of all models with the least labelled loss, the one nearest to the supervised twin.
+"""The model nearest to the supervised twin, among all with the smallest labelled loss.
 
-With fewer labelled rows than features, many labellings reach the least labelled loss, and they give
-different models. Let ``W = U S V'`` be the SVD of the labelled metric and ``M = V' Z_u'``, its rows
-split into ``M_1``, which the labelled loss depends on, and ``M_2``, which it does not:
+With fewer labelled rows than features, many labellings reach the smallest labelled loss, and they
+give different models. Let ``W = U S V'`` be the SVD of the labelled metric, and split the rows of
+``M = V' Z_u'`` into ``M_1``, which affects the labelled loss, and ``M_2``, which does not:
 
     labelled loss          1/2 || S (M_1 q - g) ||^2  + constant
     distance to the twin   1/2 || M q - t ||^2
 
-All labellings with the least labelled loss share one value m of ``M_1 q``. This leaves
+All labellings with the smallest labelled loss share one value m of ``M_1 q``. This leaves
 
     minimise over q_i in S_i    1/2 || M q - t ||^2    subject to    M_1 q = m,      (nearest)
 
-the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its solution is proven as follows. Let
+the limit s -> 0 of the metrics ``(1 - s) labelled + s all``. Its solution is proven like this. Let
 
     v = [u + c S^2 (M_1 q - g); M_2 q - t_2]      for any u and any c >= 0,      p = M'v.
 
 Let q' be a labelling with no more labelled loss than q and ``e = S (M_1 q' - M_1 q)``. That loss
-is quadratic, so ``(M_1 q - g)' S e <= -1/2 ||e||^2``; and as both losses are within the proven gap
-of the least one, ``||e|| <= 2 sqrt(2 gap)``. With ``z = S^-1 (u - (M_1 q - t_1))`` it follows that
+is quadratic, so ``(M_1 q - g)' S e <= -1/2 ||e||^2``; and both losses are within the proven gap of
+the smallest, so ``||e|| <= 2 sqrt(2 gap)``. With ``z = S^-1 (u - (M_1 q - t_1))`` it follows that
 
     1/2 ||M q - t||^2 - 1/2 ||M q' - t||^2
         <= sum_i w_i slack(p_i, q_i)  +  min(||z||^2 / (2 c), 2 sqrt(2 gap) ||z||).
@@ -48,11 +48,11 @@ class NearestTwin:
     strength : array (r,)
         S, the singular values of the labelled metric that are not zero.
     goal : array (r,) or (r, K)
-        g, the value of ``M_1 q`` at which the labelled loss would be least of all models.
+        g, the value of ``M_1 q`` that would give the smallest labelled loss of any model.
     twin : array (k,) or (k, K)
         t, the value of ``M q`` at the twin.
     total : float
-        Number of all rows (sum of their weights): distances are means over them.
+        Number of all rows (sum of their weights), over which distances are means.
     labels : LabelSet
         The label sets of the rows.
     """
@@ -66,11 +66,11 @@ class NearestTwin:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions that the labelled loss depends on."""
+        """Number of dimensions that affect the labelled loss."""
         return len(self.strength)
 
     def loss(self, unit: float, floor: float) -> LabelProblem:
-        """Return the problem of the labelled loss; ``floor`` is the least of all models."""
+        """Return the problem of the labelled loss; ``floor`` is the smallest loss of any model."""
         columns = self.columns.scaled(self.strength)
         return LabelProblem(columns, by_row(self.goal, self.strength), self.labels, unit, floor)
 
@@ -80,7 +80,7 @@ class NearestTwin:
         return centred(self.columns.accumulate(q, moment))
 
     def excess(self, Mq: Floats) -> float:
-        """Return the labelled loss, in units of P, above the least of all models."""
+        """Return how far the labelled loss exceeds the smallest of any model, in units of P."""
         return 0.5 * float(np.sum(by_row(Mq[: self.rank] - self.goal, self.strength) ** 2))
 
     def gradient(self, Mq: Floats) -> Floats:
@@ -101,7 +101,7 @@ class NearestTwin:
         return LabelProblem(self.columns.scaled(factor), target, self.labels, 2.0 / self.total)
 
     def multipliers(self, Mq: Floats, pull: Floats) -> Floats:
-        """Return z, for ``pull`` u."""
+        """Return z, with u as ``pull``."""
         missing = pull - Mq[: self.rank] + self.twin[: self.rank]
         return np.asarray((missing.T / self.strength).T)
 

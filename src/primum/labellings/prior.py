@@ -2,12 +2,12 @@
 
     minimise over Q   1/2 || M Q - T ||^2     q_i in S_i,   s = (1/w) sum_i w_i q_i in X     (prior)
 
-where X are the shares within the bounds [a, b] that add up to 1, and w is the total weight. Let u
-be the vector with ``M'u = 1/w`` for every row, so that ``s = u'M Q``. Such a u exists if the model
-has an intercept and M determines it; otherwise M gets a row of ones, whose cost is then removed.
+where X is the set of shares within the bounds [a, b] that add up to 1, and w is the total weight.
+Let u be the vector with ``M'u = 1/w`` for every row, so that ``s = u'M Q``. Such a u exists if the
+model has an intercept and M determines it; otherwise M gets a row of ones, and its cost is removed.
 
-**The shares are a linear function of M Q**, so a prior restricts what is compared with the target
-and nothing else: P becomes ``f(M Q)``, with ``f(z) = 1/2 ||z - T||^2`` if u'z is in X and infinite
+**The shares are a linear function of M Q**, so a prior only restricts what is compared with the
+target: P becomes ``f(M Q)``, where ``f(z) = 1/2 ||z - T||^2`` if u'z is in X and infinite
 otherwise. The solvers need its conjugate. With ``z = Xi + T`` and the multipliers
 
     nu = (u'z - project(u'z)) / |u|^2,
@@ -21,7 +21,7 @@ The proof, for any nu and Xi, with ``p = M'(Xi + u nu')``:
     P(Q) - P(Q*) <= sum_i w_i slack(p_i, q_i) + max over x in X of nu.x - nu.s
                     + 1/2 || M Q - T - Xi ||^2
 
-``Xi = M Q - T`` is the obvious choice, but if P(Q*) is 0 its rounding is all that is left, and the
+``Xi = M Q - T`` is the obvious choice, but if P(Q*) is 0 only its rounding is left, and the dual
 point of a solver proves more.
 
 With several classes M Q and Xi are taken without their means over the classes, and nu adds up to 0.
@@ -36,17 +36,17 @@ import numpy as np
 from primum._typing import Floats
 from primum._words import listed
 
-# A bound gives way by this fraction of what M Q would have to move along u to meet it. This keeps
-# the Hessian regular where no label can move, and is far below the accuracy of the shares.
+# A bound yields by this fraction of the distance that M Q would have to move along u to meet it.
+# This keeps the Hessian regular where no label can move, and is far below the accuracy of shares.
 BOUND_SOFTNESS = 1e-12
-# Newton's method adds this fraction of the curvature of one row whose label can move to directions
-# that the bounds hold, and less where that shortens its steps: without it, steps would be far too
+# In directions that the bounds hold, Newton's method adds this fraction of the curvature of one row
+# whose label can move, and less where that shortens its steps: without it, steps would be far too
 # long where few labels can move.
 CURVATURE_DAMPING = 1e-2
-# Shares this close to a bound are at the bound.
+# Shares this close to a bound count as being at the bound.
 BOUND_TOLERANCE = 1e-9
-# Newton's method ends with shares that are met up to this. Early on the path, this fraction of the
-# smallest share is enough, as long as no class loses all labels that can move.
+# Newton's method ends once the bounds are met within the first number. Early on the path, the
+# second is enough, a fraction of the smallest share: no class then loses all labels that can move.
 MET_TOLERANCE, EARLY_SHARE = 1e-10, 0.1
 # Rounding of shares, in units of |u| |M Q|.
 SHARE_EPS = 16 * float(np.finfo(float).eps)
@@ -81,7 +81,7 @@ class ShareBounds:
         return float(np.interp(-1.0, -sums, ends))
 
     def derivative(self, v: Floats) -> Floats:
-        """Return the derivative of ``project`` at v, on directions that add up to 0."""
+        """Return the derivative of ``project`` at v, along directions that add up to 0."""
         x = self.project(v)
         inside = np.asarray((x > self.low) & (x < self.high), dtype=np.float64)
         if self.low.ndim == 0:
@@ -99,20 +99,20 @@ class ShareBounds:
         return x
 
     def violation(self, s: Floats) -> float:
-        """Return by how much the shares are outside their bounds."""
+        """Return how far the shares are outside their bounds."""
         return float(np.max(np.maximum(self.low - s, s - self.high), initial=0.0))
 
     @cached_property
     def smallest(self) -> float:
-        """The smallest share above 0, of a class or of all others, that the bounds require."""
+        """The smallest share above 0 that the bounds require of a class, or of all others."""
         required = np.append(self.low, 1.0 - self.high)
         return float(np.min(required[required > 0], initial=1.0))
 
     def signed(self, nu: Floats, s: Floats) -> Floats:
         """Return the multipliers plus a constant: positive for upper bounds, negative for lower.
 
-        The multipliers of shares between their bounds are 0. If there are none, any constant
-        between the multipliers of lower and of upper bounds would do.
+        The multipliers of shares between their bounds are 0. If no share is, any constant between
+        the multipliers of lower and of upper bounds would do.
         """
         at_low, at_high = s <= self.low + BOUND_TOLERANCE, s >= self.high - BOUND_TOLERANCE
         if self.low.ndim == 0:
@@ -127,14 +127,14 @@ class ShareBounds:
 
 @dataclass(frozen=True)
 class HeldDirections:
-    """Directions of M Q that the bounds of a prior hold, at some Xi.
+    """The directions of M Q that the bounds of a prior hold fixed at some Xi.
 
     Attributes
     ----------
     directions : array
-        Orthonormal columns; their entries are flat, contrast by contrast.
+        Orthonormal columns, each a flattened matrix, contrast by contrast.
     curvature : float
-        What Newton's method takes as the curvature of f* in these directions; it is 1 in others.
+        The curvature of f* that Newton's method assumes in these directions; in others it is 1.
     """
 
     directions: Floats
@@ -183,7 +183,7 @@ class Prior:
         return np.asarray(np.multiply.outer(self.direction, nu))
 
     def reduction(self, z: Floats) -> float:
-        """Return by how much the prior lowers the conjugate at ``z = Xi + T``."""
+        """Return how much the prior lowers the conjugate at ``z = Xi + T``."""
         nu = self.multipliers(z)
         return 0.5 * self.length**2 * float(np.vdot(nu, nu)) / (1.0 - BOUND_SOFTNESS)
 
@@ -195,7 +195,7 @@ class Prior:
     def held(
         self, z: Floats, contrasts: Floats | None, sigma: float, n_rows: int
     ) -> HeldDirections | None:
-        """Return what the bounds hold at ``z = Xi + T``, for Newton's method at some sigma."""
+        """Return the directions held at ``z = Xi + T``, for Newton's method at some sigma."""
         free = self.shares.derivative(self.of(z))
         if contrasts is not None:
             free = contrasts.T @ free @ contrasts
@@ -211,8 +211,8 @@ class Prior:
     def along_one(self, g: Floats, curvature: float, turn: int) -> Floats:
         """Return a step against the gradient along u for one of the classes, in turn.
 
-        The multipliers of shares so small that hardly any label moves must change one by one: no
-        step that changes all of them at once is of the right length for each.
+        If shares are so small that hardly any label moves, their multipliers must change one by
+        one: no step that changes all of them at once has the right length for each.
         """
         off = self.direction @ g
         only = np.zeros_like(off)
@@ -225,8 +225,8 @@ class Prior:
     def gap(self, z: Floats, nu: Floats, xi: Floats) -> float:
         """Return the part of the duality gap that is due to the prior, at ``M Q = z``.
 
-        Shares outside their bounds are not a solution: to this the cost of moving them inside is
-        added, for the dual point Xi.
+        Shares outside their bounds are not a solution, so the cost of moving them inside is added,
+        for the dual point Xi.
         """
         s = self.of(z)
         outside = float(np.linalg.norm(s - self.shares.project(s))) / self.length
@@ -242,32 +242,32 @@ class Prior:
     def settled(self, z: Floats, g: Floats, *, early: bool) -> bool:
         """Return whether the shares at ``M Q = z``, with the gradient g, need no further step.
 
-        Where the gradient along u is 0, a step would not bring them closer.
+        If the gradient along u is 0, a step would not bring them closer.
         """
         within = max(MET_TOLERANCE, EARLY_SHARE * self.shares.smallest) if early else MET_TOLERANCE
         return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET_TOLERANCE
 
     def without(self, fixed: Floats) -> "Prior":
-        """Return the same for a part of M Q, if another part of it is fixed."""
+        """Return the prior for one part of M Q, given the other part, which is fixed."""
         return replace(self, offset=self.of(fixed))
 
 
 @dataclass(frozen=True)
 class PriorProof:
-    """What a certificate says of a prior.
+    """What a certificate says about a prior.
 
     Attributes
     ----------
     low, high : array () or (K,)
-        The bounds on the shares; for two classes, of the second one.
+        The bounds on the shares; for two classes, on that of the second one.
     shares : array () or (K,)
         The shares of the labelling.
     multipliers : array () or (K,)
         How fast the objective falls if an upper bound rises (positive) or a lower bound falls
         (negative); 0 if the share is between its bounds. If none of several shares is, the
-        multipliers are determined up to a common constant.
+        multipliers are determined only up to a common constant.
     classes : tuple or None
-        The names of all classes; None if they are not known.
+        The names of all classes; None if unknown.
     """
 
     low: Floats
@@ -278,7 +278,7 @@ class PriorProof:
 
     @property
     def violation(self) -> float:
-        """By how much the shares are outside their bounds."""
+        """How far the shares are outside their bounds."""
         return ShareBounds(self.low, self.high).violation(self.shares)
 
     def __str__(self) -> str:
@@ -301,7 +301,7 @@ class PriorProof:
         return [list(values) for values in zip(share, low, high, strict=True)]
 
     def _active_in_words(self) -> str:
-        """Name the classes whose share is at a bound that matters, if there are several."""
+        """Name the classes whose bounds are active, if there are several classes."""
         if self.shares.ndim == 0 or self.classes is None:
             return ""
         active = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
@@ -309,6 +309,6 @@ class PriorProof:
 
 
 def _share_in_words(share: float, low: float, high: float) -> str:
-    """Return a share, and its bounds if they say something and are not the share itself."""
+    """Return a share as text, with its bounds if they restrict it without fixing it."""
     bounds = f" (bounds {low:.3g} to {high:.3g})" if 0 < high - low < 1 else ""
     return f"{share:.3g}{bounds}"

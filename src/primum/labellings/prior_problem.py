@@ -1,9 +1,8 @@
 """The label problem with a prior, for any M.
 
 If M has no u with ``M'u = 1/w``, because there is no intercept or the labelled rows do not
-determine it, M gets a row of ones. It adds a penalty on the distance of the shares from an
-*anchor*, which is zero where the anchor is the shares themselves: a proximal point method finds
-that anchor.
+determine it, M gets a row of ones. This row penalises the distance of the shares from an *anchor*.
+The penalty is zero if the anchor equals the shares: a proximal point method finds that anchor.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from primum.labellings.prior import Prior, ShareBounds
 from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, centred, weighted
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
-# needed, and the worse conditioned is the problem.
+# needed, but the more ill-conditioned the problem becomes.
 ONES_ROW_SIZE = 1e-2
 
 
@@ -81,8 +80,8 @@ class PriorProblem:
     ) -> tuple[ProvenGap, Floats]:
         """Return the objective of q and its gap, and the shares of q.
 
-        If ``M Q - T`` does not prove q to be within tol and a solver's dual point is given, that
-        one is tried too.
+        If ``M Q - T`` does not prove q to be within tol and a solver's dual point is given, the
+        latter is tried too.
         """
         if self.has_row_of_ones:
             moment = None  # it lacks the sum of the labels
@@ -97,7 +96,7 @@ class PriorProblem:
         return replace(judged, gap=min(judged.gap, self.problem.loss_unit * gap)), s
 
     def _gap(self, q: Floats | Labelling, nu: Floats, s: Floats, xi: Floats) -> float:
-        """Return the gap of q and Xi + u nu', but for 1/2 || M Q - T - Xi ||^2."""
+        """Return the gap of q and Xi + u nu', without the term 1/2 || M Q - T - Xi ||^2."""
         added = np.zeros((self.columns.shape[0] - len(xi), *xi.shape[1:]))
         dual = np.concatenate([xi, added]) + self.prior.pull(nu)
         slack = float(self.columns.gaps(self.problem.labels, dual[None], q)[0])
@@ -114,7 +113,7 @@ def prior_problem(
     columns, n_classes = problem.columns, max(shares.low.size, 1)
     direction = columns.ones() if ones is None else ones
     if direction is None:
-        # Where all rows are 0, so is M, and the entry can have any size.
+        # If all rows are 0, so is M, and the entry can have any size.
         entry = ONES_ROW_SIZE * float(np.sqrt(np.trace(columns.gram()) / total)) or 1.0
         columns = columns.with_ones(entry)
         direction = np.zeros(columns.shape[0])

@@ -13,17 +13,17 @@ For any labelling Q and any point Xi of the dual,
 
 is an upper bound on the difference between P(Q) and its minimum. No summand is negative. At
 ``Xi = M Q - T``, all are zero exactly when every label is the best one for its p_i. If several Q
-are optimal, the one closest to the centres of the label sets, the least committed, is the solution.
+are optimal, the solution is the least committed, closest to the centres of the label sets.
 
 A prior restricts M Q, and changes the first two terms of D (``prior.py``).
 
 The matrix ``M = B X_u'`` is formed when it is small (``FormedColumns``) and never when it is large
-(``streamed.py``). Solvers in memory need eight things of it (``Columns``): its shape, the weights
+(``streamed.py``). Solvers in memory need eight things from it (``Columns``): its shape, the weights
 of its columns and their lengths, the products ``M'Xi``, ``M Q``, ``M_J M_J'`` and ``M_J'M_J``, and
-``M_J`` itself. A proof needs the sums of slacks and counts the passes over the rows, and other M
-of the same rows prepare a problem (``ProblemColumns``). Every row of X_u has a weight, which
-multiplies q and the Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise both
-have one axis.
+``M_J`` itself. A proof also needs sums of slacks and the number of passes over the rows; preparing
+a problem also needs other M of the same rows (``ProblemColumns``). Every row of X_u has a weight,
+which multiplies q and the Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise
+both have one axis.
 """
 
 import math
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 LOSS_ROUNDING = 1e-12
 # Products of at most this many rows are remembered (8 MB), or of as many as fit into twice the
 # memory of M: all rows, if there are at most two for each equation. Fewer multiplications than the
-# second number take less time than looking them up.
+# second number take less time than a lookup.
 MIN_REMEMBERED_ROWS, MIN_REMEMBERED_PRODUCTS = 2**10, 2**18
-# A vector u solves ``M'u = 1`` if it leaves no more than this.
+# A vector u solves ``M'u = 1`` if no residual exceeds this.
 ONES_TOLERANCE = 1e-9
 
 
 class Columns(ABC):
-    """The matrix M, through the products that solvers in memory need.
+    """The matrix M as the products that solvers in memory need.
 
     Attributes
     ----------
@@ -93,14 +93,14 @@ class Columns(ABC):
 
 
 class ProblemColumns(Columns):
-    """The matrix M of a problem: with what its proof and its preparation need as well.
+    """The matrix M of a problem, with what its proof and its preparation need in addition.
 
     Attributes
     ----------
     passes : int
         Number of passes over the rows so far.
     streamed : StreamedColumns or None
-        The same, if M is not formed, for solvers that need few passes; None if it is.
+        This matrix if it is not formed, for solvers that need few passes; None if it is formed.
     """
 
     @property
@@ -201,7 +201,7 @@ class RowProducts:
 
     def __init__(self, matrix: Floats) -> None:
         self.matrix = matrix
-        self._place = np.zeros(0, dtype=np.intp)  # of every row among those that are remembered
+        self._place = np.zeros(0, dtype=np.intp)  # of every row among the remembered ones
         self._rows = np.empty(0, dtype=np.intp)
         self._products = np.empty((0, 0))
         self._most_rows = max(MIN_REMEMBERED_ROWS, math.isqrt(2 * matrix.size))
@@ -243,7 +243,7 @@ class RowProducts:
 
 def solved(A: Floats, b: Floats) -> Floats | None:
     """Return the shortest u with ``A u = b``, if there is one."""
-    # Equations of features have the units of these: scale them, so that all are solved as well.
+    # Each equation has the unit of its feature: scale them, so that all are solved equally well.
     sizes = np.linalg.norm(A, axis=1)
     sizes[sizes == 0] = 1.0
     A, b = A / sizes[:, None], b / sizes
@@ -264,7 +264,7 @@ def total_of(values: Floats, weight: Floats | None) -> float:
 
 
 def per_row(values: Any) -> Any:
-    """Return the sum over the classes of values that are one or more per row."""
+    """Return one value per row: if there is one for each class, their sum."""
     return values if values.ndim == 1 else library_of(values).sum(values, axis=1)
 
 
@@ -313,7 +313,7 @@ class LabelProblem:
         return centred(self.columns.accumulate(q, moment) - self.target)
 
     def conjugate(self, xi: Floats) -> float:
-        """Return ``1/2 ||Xi||^2 + <T, Xi>``, or what a prior leaves of it."""
+        """Return ``1/2 ||Xi||^2 + <T, Xi>``, which a prior reduces."""
         plain = half_square(xi) + float(np.vdot(self.target, xi))
         return plain if self.prior is None else plain - self.prior.reduction(xi + self.target)
 
@@ -361,9 +361,9 @@ class LabelProblem:
 
         Any point Xi of the dual problem gives a lower bound: ``P(Q) - D(Xi)`` is the sum of the
         slacks at Xi plus ``1/2 || M Q - T - Xi ||^2``. ``M Q - T`` is such a point; if it does not
-        prove q to be within tol and ``dual`` is given, that one is tried too. A pass each is saved
-        if the sum of the design rows times q is known, as ``moment``, and if (Xi, the sum of the
-        slacks at Xi) is known, as ``slack``, for an Xi close to ``M Q - T``.
+        prove q to be within tol and ``dual`` is given, the latter is tried too. If known, each of
+        these saves a pass: ``moment``, the sum of the design rows times q, and ``slack``, which is
+        (Xi, the sum of the slacks at Xi) for an Xi close to ``M Q - T``.
         """
         residual = self.residual(q, moment)
         xi, at_xi = (residual, self.slack(q, residual)) if slack is None else slack
@@ -389,7 +389,7 @@ def half_square(values: Floats) -> float:
 
 
 def centred(values: Floats) -> Floats:
-    """Return M Q, or what differs from it by a constant, without its mean over several classes."""
+    """Return M Q, or M Q plus a constant, without its mean over several classes."""
     return values if values.ndim == 1 else without_mean(values)
 
 
@@ -413,17 +413,17 @@ class ProvenGap:
 
 @dataclass(frozen=True)
 class Solution:
-    """A labelling in the box and the number of iterations.
+    """A feasible labelling and the number of iterations.
 
     ``labels`` is an array or, if there are too many rows, a ``Labelling``.
 
     ``dual`` is a point of the dual problem that may give a better bound than the labelling itself,
     if the solver has one. ``pull`` are the multipliers that prove that the labelling is nearest to
-    the twin, if several labellings have the least labelled loss. ``multipliers`` are those of a
-    prior; none without one. ``moment`` is the sum of the design rows times their labels, if it is
-    already computed, and ``slack`` is (a dual point, the sum of the slacks of all rows at it), if
-    that is. ``proven`` is whether the solver has computed the gap itself, and it is within the
-    tolerance. A certificate verifies all of this, but for ``moment`` and ``slack``.
+    the twin, if several labellings have the smallest labelled loss. ``multipliers`` are those of
+    the prior; empty without one. If already computed, ``moment`` is the sum of the design rows
+    times their labels, and ``slack`` is (a dual point, the sum of the slacks of all rows at it).
+    ``proven`` is whether the solver itself found the gap to be within the tolerance. A certificate
+    verifies all of this except ``moment`` and ``slack``.
     """
 
     labels: Floats | Labelling
@@ -437,5 +437,5 @@ class Solution:
 
     @property
     def array(self) -> Floats:
-        """The labels, of a solver that returns them as an array."""
+        """The labels, if the solver returns them as an array."""
         return _array(self.labels)

@@ -1,26 +1,26 @@
 """Label sets: the labels that the unlabelled rows may have.
 
 Every unlabelled row i has its own small convex set ``S_i`` of possible labels. A problem over
-labellings, its solvers and its certificate ask this of the sets of some rows (``LabelSet``):
+labellings, its solvers and its certificate need these members of the sets (``LabelSet``):
 
     shape          of one label: () for a number, (K,) for the shares of K classes
-    centre, reach  c_i, the least committed label, and how far it is from the others
+    centre, reach  c_i, the least committed label, and how far other labels can be from it
     project(v)     the label nearest to v
-    best(p)        the label q with the least p.q, and slack(p, q), what another label costs more
-    costs(p)       what it costs to change each entry of the best label
-    open(q)        how the label q can still move: the face of S_i that has it inside
+    best(p)        the label q with the least p.q, and slack(p, q), how much more q costs
+    costs(p)       the cost of changing each entry of the best label
+    open(q)        how the label q can still move: the face of S_i with q in its interior
     take(rows)     the sets of some of the rows
 
-All else follows from this. There are two kinds: a label is a number in an interval
+All else follows from these. There are two kinds: a label is a number in an interval
 (``LabelInterval``), or it has a share of each of K classes (``Simplex``). The labels of n rows are
-an array (n,) or (n, K). In the latter case the entries of a label add up to 1, so that adding a
-number to all entries of p changes nothing: ``contrasts_of`` are the other directions.
+an array (n,) or (n, K). In the latter case the entries of a label add up to 1, so adding the same
+number to all entries of p changes nothing: ``contrasts_of`` returns the other directions.
 
 A face is a Boolean array of the shape of the labels: True for every entry that can still move. The
 label of a row can then move in the directions E whose other entries are 0 and, for several classes,
 whose entries add up to 0. The derivative of ``project`` at v is the orthogonal projection on the
-directions of the face that has ``project(v)`` inside (``along``). Rows with the same directions are
-treated together, so every face has a key (``keys_of``).
+directions of the face with ``project(v)`` in its interior (``along``). Rows with the same
+directions are treated together, so every face has a key (``keys_of``).
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations import View
 from primum.rows import library_of, to_numpy
 
-# Entries of classes that a row cannot have: below anything that the projection would keep.
+# Stands for classes that a row cannot have: minus this is below anything a projection would keep.
 IMPOSSIBLE_ENTRY = 1e300
 # A share below this is rounding of a projection to 0.
 PROJECTION_ROUNDING = 1e-14
@@ -56,9 +56,9 @@ class LabelSet(ABC):
     shape : tuple
         Shape of one label: () for a number, (K,) for K classes.
     centre : float or array
-        The least committed label, of all rows or of each.
+        The least committed label, one for all rows or one for each.
     reach : float or array
-        ``project(centre - sigma p)`` is the best label for p as soon as to change it costs more
+        ``project(centre - sigma p)`` is the best label for p as soon as changing that costs more
         than ``reach / sigma``.
     """
 
@@ -88,7 +88,7 @@ class LabelSet(ABC):
 
     @abstractmethod
     def costs(self, p: Any) -> Any:
-        """Return by how much ``p.q`` grows, per unit, as an entry of the best label changes."""
+        """Return how much ``p.q`` grows per unit of change in each entry of the best label."""
 
     @abstractmethod
     def open(self, q: Any) -> Any:
@@ -98,7 +98,7 @@ class LabelSet(ABC):
     def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:
         """Return the sets of the rows at some positions; the same object if all sets are equal.
 
-        ``like`` returns a NumPy array as one of the library that the labels will be of.
+        ``like`` converts a NumPy array to the array library of the labels.
         """
 
 
@@ -128,14 +128,14 @@ class PerRow:
 
 @dataclass(frozen=True)
 class LabelInterval(LabelSet):
-    """Labels in [low, high], the same for all rows or with bounds of their own.
+    """Labels in [low, high], with the same bounds for all rows or separate ones for each.
 
     Two classes are [0, 1]; "at least 70% positive" is [0.7, 1]; a target between 3 and 5 is [3, 5].
 
     Attributes
     ----------
     low, high : float or array
-        The bounds, of all rows or of each.
+        The bounds, one for all rows or one for each.
     bounds : PerRow or None
         Pairs of bounds from which ``take`` selects those of some rows.
     """
@@ -148,7 +148,7 @@ class LabelInterval(LabelSet):
 
     @classmethod
     def of_rows(cls, bounds: Any, later: ArrayLike = (0.0, 1.0)) -> Self:
-        """Return intervals from an array (n, 2) of the first rows' bounds, and those of others."""
+        """Return intervals from the first rows' bounds (n, 2) and the bounds of all later rows."""
         return cls(bounds[:, 0], bounds[:, 1], PerRow(bounds, np.asarray(later)))
 
     @cached_property
@@ -184,7 +184,7 @@ class LabelInterval(LabelSet):
         return self.of_rows(like(self.bounds.take(index)), self.bounds.later)
 
     def near(self, low: float, high: float) -> "LabelInterval":
-        """Return the parts of the intervals in [low, high]; of those outside, the nearest end."""
+        """Return the parts of the intervals in [low, high]; for those outside, the nearest end."""
 
         def part(pairs: Any) -> Floats:
             lower, upper = np.moveaxis(np.asarray(pairs, dtype=np.float64), -1, 0)
@@ -199,8 +199,8 @@ class LabelInterval(LabelSet):
 class Simplex(LabelSet):
     """Labels of K shares that add up to 1, and are 0 for the classes that a row cannot have.
 
-    At a label whose classes s have a share above 0, the derivative of the projection is
-    ``diag(s) - s s' / |s|``.
+    With s = 1 for the classes that have a share above 0 and 0 for others, the derivative of the
+    projection is ``diag(s) - s s' / |s|``, where |s| is the number of these classes.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class Simplex(LabelSet):
     possible : array (n, K) or None
         Which classes each row can have; None: all.
     masks : PerRow or None
-        From which ``take`` selects those of some rows.
+        The masks from which ``take`` selects those of some rows.
     """
 
     n_classes: int
@@ -322,7 +322,7 @@ def undecided_rows(labels: LabelSet, p: Any, sigma: float) -> Any:
 
 
 def margins_of(labels: LabelSet, p: Floats) -> Floats:
-    """Return the largest ``1 / sigma`` at which a row is decided, of each row."""
+    """Return, for each row, the largest ``1 / sigma`` at which it is decided."""
     costs = labels.costs(p)
     if costs.ndim == 1:
         return np.asarray(costs / np.maximum(labels.reach, MIN_INTERVAL_LENGTH))
@@ -336,7 +336,7 @@ def best_differs(labels: LabelSet, p: Any, other: Any) -> Any:
 
 
 def any_class(labels: Floats) -> LabelSet:
-    """Return the set of a row of any class, for labels (n,) of two classes or (n, K) of more."""
+    """Return the label set that allows any class, for labels (n,) of two or (n, K) of K classes."""
     return LabelInterval() if labels.ndim == 1 else Simplex(labels.shape[1])
 
 
@@ -356,7 +356,7 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
         shares *= 0.5
         shares += 0.5
         return xp.clip(shares, 0.0, 1.0).T
-    # Relative to the largest entry, so that large numbers do not swallow the sum of 1.
+    # Taken relative to the largest entry, so that large numbers do not swallow the sum of 1.
     columns = columns - xp.max(columns, axis=0)
     if xp is not np:
         return xp.maximum(columns - _threshold(columns, xp), xp.zeros_like(columns)).T
@@ -384,10 +384,10 @@ def _threshold(columns: Any, xp: Any) -> Any:
 
 
 def _threshold_by_columns(columns: Floats) -> Floats:
-    """Return the same.
+    """Return the same as ``_threshold``, but faster in NumPy.
 
-    Comparing whole columns is faster than sorting many short rows, and they are sorted only as far
-    as a next entry exceeds the threshold so far.
+    Comparing whole columns is faster than sorting many short rows, and sorting stops once no next
+    entry exceeds the threshold so far.
     """
     rest, spare = list(columns.copy()), np.empty(columns.shape[1])
     total = np.zeros_like(spare)
@@ -407,7 +407,7 @@ def _threshold_by_columns(columns: Floats) -> Floats:
 
 
 def along(face: Any, v: Any) -> Any:
-    """Return the part of v, one vector per row, that is along the directions of its face."""
+    """Return the part of v, one vector per row, along the directions of its face."""
     xp = library_of(v)
     inside = xp.astype(face, xp.float64)
     if v.ndim == 1:
@@ -439,7 +439,7 @@ def key_of_all(labels: LabelSet) -> int:
 
 @lru_cache(maxsize=4096)
 def directions_of(shape: tuple[int, ...], key: int) -> Floats:
-    """Return the orthonormal directions (K, e) that the key of a label's face stands for."""
+    """Return the orthonormal directions (K, e) of the face with the given key."""
     if not shape:
         return np.ones((1, 1))
     classes = np.flatnonzero([key >> k & 1 for k in range(shape[0])])

@@ -1,8 +1,8 @@
-"""The matrix ``M = B X_u'`` of many rows, which is never formed: passes over the rows.
+"""The matrix ``M = B X_u'`` of many rows, never formed but applied by passes over the rows.
 
-A solver for many rows needs few passes, so a pass computes as much as possible (``sweep``): at a
-dual point Xi and a sigma, everything that a Newton step needs, and the rows close to the hyperplane
-``p = 0``, whose labels can then be solved for in memory.
+A solver for many rows should make few passes, so a pass computes as much as possible (``sweep``):
+at a dual point Xi and a sigma, everything that a Newton step needs, and the rows close to the
+hyperplane ``p = 0``, whose labels can then be solved for in memory.
 
 Two sums over the columns of M follow from the normal equations, without a pass (``ColumnSums``). In
 the coordinates of ``coordinates.py``, the rows z of all data satisfy ``sum w z z' = I``, less the
@@ -35,9 +35,9 @@ from primum.labellings.sets import (
 )
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, library_of, stack, to_numpy
 
-# Values of p that differ by less than this fraction of the largest are equal.
+# Values of p that differ by less than this fraction of the largest count as equal.
 EQUAL_P = 1e-11
-# Positions, rows, frame and centre of the pieces of a band, as they are sent.
+# Positions, rows, frame and centre of the pieces of a band, as sent between processes.
 Packed = tuple[Index, Block, Frame, Floats | None]
 
 
@@ -87,7 +87,7 @@ class Band:
         return np.concatenate([to_numpy(positions) for positions, _ in self.pieces or ()])
 
     def columns(self, B: Floats) -> tuple[Floats, Floats | None]:
-        """Return the columns of M of the close rows, and their weights."""
+        """Return the columns of M that belong to the close rows, and their weights."""
         views = [view for _, view in self.pieces or ()]
         weight = joined_weights([(view.block.n_rows, view.block.weight) for view in views])
         M_t, start = np.empty((self.count, len(B))), 0
@@ -112,7 +112,7 @@ def _kind(view: View) -> tuple[bool, bool]:
 
 
 def _packed(pieces: list[tuple[Any, View]]) -> Packed:
-    """Return pieces of one kind as one, with rows in single precision if that loses nothing."""
+    """Return pieces of one kind as one, with rows in single precision if nothing is lost."""
     views = [view for _, view in pieces]
     rows = stack([view.block for view in views])
     with np.errstate(over="ignore"):
@@ -140,8 +140,8 @@ class Sweep:
 
     With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
     M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
-    rows; the sum of ``slack(p, q)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and the
-    rows close to the hyperplane, if they were asked for.
+    rows; the sum of ``slack(p, q)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and, on
+    request, the rows close to the hyperplane.
     """
 
     moment: Floats
@@ -154,18 +154,18 @@ class Sweep:
 
     @property
     def overflows(self) -> bool:
-        """Whether more rows are close to the hyperplane than were to be collected."""
+        """Whether more rows are close to the hyperplane than may be collected."""
         return self.band is not None and self.band.pieces is None
 
     @property
     def can_be_solved(self) -> bool:
-        """Whether the rows close to the hyperplane were collected: there are some, not many."""
+        """Whether rows close to the hyperplane were collected: there are some, but not too many."""
         return self.band is not None and bool(self.band.pieces)
 
 
 @dataclass(frozen=True)
 class BlockSweep:
-    """The same of a block of rows, on the device of the rows.
+    """The result of a pass for one block of rows, on its device.
 
     ``squares`` is the sum of ``(q - centre)^2``. The sum of ``p.q`` follows from the moment.
     """
@@ -203,10 +203,10 @@ class RowSelection:
     before : array or None
         A dual point; rows that are on another side there are collected, too.
     sigma_before : float
-        Its sigma.
+        The sigma of ``before``.
     common : tuple of int
-        Keys of faces that too many rows have: rows whose labels are on them are not collected,
-        unless they were on another face before.
+        Keys of faces with too many rows: rows whose labels are on them are not collected, unless
+        they were on another face before.
     apart : array
         Sorted values of p, of its first entry for several classes: rows with one of these values,
         up to rounding, are not collected.
@@ -220,7 +220,7 @@ class RowSelection:
     apart: Floats = field(default_factory=lambda: np.zeros(0))
 
     def rows(self, labels: LabelSet, p: Any, p_before: Any | None, keys: Any) -> Any:
-        """Return the indices of the rows of a block to collect; ``keys`` are those of faces."""
+        """Return the indices of the rows of a block to collect; ``keys`` are those of all faces."""
         close = undecided_rows(labels, p, self.sigma)
         if p_before is not None:
             close = close | best_differs(labels, p, p_before)
@@ -270,7 +270,7 @@ class StreamedColumns(ProblemColumns):
         return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
 
     def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
-        # All duals side by side, so that one product with the rows serves all of them.
+        # All duals are side by side, so that one product with the rows serves all of them.
         V = np.concatenate([(self.B.T @ xi).reshape(self.B.shape[1], -1) for xi in duals], axis=1)
         n_entries = int(np.prod(labels.shape))
         of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
@@ -431,7 +431,7 @@ class StreamedColumns(ProblemColumns):
         )
 
     def look(self, labels: LabelSet, xi: Floats, sigma: float, close: RowSelection) -> "Sweep":
-        """Compute the same without the Gram matrices, and collect rows: one pass."""
+        """Compute what ``sweep`` does except the Gram matrices, and collect rows: one pass."""
         V = self.B.T @ xi
         V_before = None if close.before is None else self.B.T @ close.before
 
@@ -467,7 +467,7 @@ class StreamedColumns(ProblemColumns):
         return {key: gram for key, gram in moving.items() if key}
 
     def _of_all_classes(self, moment: Floats, ndim: int, rough: bool) -> Floats:
-        """Return the sums of all classes; they add up to X'1, so the last follows from others."""
+        """Return the sums of all classes; they add up to X'1, so the last follows from the rest."""
         if ndim == 1:
             return moment
         if self._sum_of_all is None:
