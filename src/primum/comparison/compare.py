@@ -35,7 +35,7 @@ from primum.comparison.run import run_comparison
 from primum.comparison.shares import with_shift
 from primum.comparison.words import BASELINE
 from primum.judging.difference import LEVEL
-from primum.judging.drift import find_drift, one_of_each
+from primum.judging.drift import Drift, find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
 from primum.reading.classifiers import Entry, last_step, read_entries
@@ -613,7 +613,7 @@ def alerts_on_data(
     return [] if found is None else [found]
 
 
-def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Any:
+def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Drift | None:
     """Return whether labelled and unlabelled rows of a table differ.
 
     Rows with a chosen label were unlabelled when the others were drawn.

@@ -41,7 +41,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -147,6 +147,9 @@ class Predictions:
                 "decision_function: leave it out, or choose a scoring of predicted classes."
             )
         return self.scores
+
+
+NO_ROWS = Predictions(np.zeros(0), np.zeros(0), None)
 
 
 def joined(parts: Sequence[Predictions]) -> Predictions:
@@ -311,21 +314,30 @@ def _measure_of_scorer(scoring: Any) -> Measure:
     return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
 
 
-class StoredClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose predictions are already known, for scikit-learn's scorers."""
+class StoredModel(BaseEstimator):
+    """A model whose predictions are already known, for scikit-learn's scorers."""
 
-    def __init__(self, predictions: Any = None, classes: Any = None) -> None:
+    def __init__(self, predictions: Predictions = NO_ROWS) -> None:
         self.predictions = predictions
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing."""
+        return self
+
+
+class StoredClassifier(ClassifierMixin, StoredModel):
+    """A classifier whose predictions are already known."""
+
+    def __init__(
+        self, predictions: Predictions = NO_ROWS, classes: AnyArray = NO_ROWS.truth
+    ) -> None:
+        super().__init__(predictions)
         self.classes = classes
 
     @property
     def classes_(self) -> AnyArray:
         """The classes."""
-        return np.asarray(self.classes)
-
-    def fit(self, X: Any, y: Any) -> "StoredClassifier":
-        """Do nothing."""
-        return self
+        return self.classes
 
     def predict(self, X: Any) -> AnyArray:
         """Return the stored classes."""
@@ -336,7 +348,7 @@ class StoredClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.predictions.needed_scores)
 
 
-def named_scorer(scoring: Any, stored: Any) -> Any:
+def named_scorer(scoring: Any, stored: StoredModel) -> Any:
     """Return scikit-learn's scorer of a name or a callable, for a model of stored predictions."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = get_close_matches(scoring, [*get_scorer_names(), RECALL], 1)
@@ -370,7 +382,7 @@ def _minus_score(
         return float("nan")
 
 
-def _score_of(scorer: Any, stored: Any, truth: AnyArray, weight: Floats | None) -> float:
+def _score_of(scorer: Any, stored: StoredModel, truth: AnyArray, weight: Floats | None) -> float:
     """Return what a scorer of scikit-learn says of stored predictions."""
     rows = np.arange(len(truth))[:, None]
     options = {} if weight is None else {"sample_weight": weight}
@@ -601,15 +613,8 @@ def _is_number_loss(scoring: Any) -> bool:
     return isinstance(scoring, str) and scoring in NUMBER_LOSSES
 
 
-class StoredRegressor(RegressorMixin, BaseEstimator):
-    """A regressor whose predictions are already known, for scikit-learn's scorers."""
-
-    def __init__(self, predictions: Any = None) -> None:
-        self.predictions = predictions
-
-    def fit(self, X: Any, y: Any) -> "StoredRegressor":
-        """Do nothing."""
-        return self
+class StoredRegressor(RegressorMixin, StoredModel):
+    """A regressor whose predictions are already known."""
 
     def predict(self, X: Any) -> Floats:
         """Return the stored numbers."""

@@ -31,7 +31,7 @@ from primum._typing import AnyArray, Index, Mask
 from primum.reading.data import FitArguments
 from primum.reading.known import row_indices
 from primum.reading.labels import KnownLabels, read_labels
-from primum.reading.targets import Known, KnownTargets, SomeKnown
+from primum.reading.targets import Known, KnownTargets
 
 # Folds of the default cv, unless there are fewer labelled rows.
 DEFAULT_FOLDS = 5
@@ -484,7 +484,7 @@ def _with_chosen(
 def read_repeated_folds(
     cv: Any,
     n_repeats: int,
-    given: FitArguments[SomeKnown],
+    given: FitArguments[Known],
     groups: Any,
     seed: int,
     chosen: Mask | None = None,
@@ -497,8 +497,7 @@ def read_repeated_folds(
     """
     labels = given.labels
     if chosen is not None:
-        to_split: Any = _to_split(cv, labels, chosen)
-        drawn = replace(given, labels=to_split)
+        drawn = replace(given, labels=_to_split(cv, labels, chosen))
         folds = read_repeated_folds(cv, n_repeats, drawn, groups, seed)
         of_row = None if groups is None else known_groups(labels, groups)[given.known]
         return _with_chosen(folds, cv, chosen[labels.labeled[given.known]], of_row)

@@ -131,7 +131,7 @@ class KnownTargets(LabelIndices):
 
 # What is known about the labels of rows: classes or numbers.
 Known = KnownLabels | KnownTargets
-SomeKnown = TypeVar("SomeKnown", bound=Known)
+SomeKnown = TypeVar("SomeKnown", bound=Known, covariant=True)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_param
 from primum.reading.data import FitArguments, on_this_machine, refuse_other_library, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
-from primum.reading.targets import SomeKnown
+from primum.reading.targets import Known, SomeKnown
 from primum.rows import ArrayRows
 from primum.safe.candidates import CandidateModel, SharedRows, Targets
 from primum.safe.candidates.base import as_given, standardisation
@@ -345,12 +345,12 @@ def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
             )
 
 
-def labeled_of(given: FitArguments[SomeKnown]) -> AnyArray:
+def labeled_of(given: FitArguments[Known]) -> AnyArray:
     """Return the indices of the labelled rows of positive weight."""
     return given.labels.labeled[given.known]
 
 
-def _groups(given: FitArguments[SomeKnown], groups: Any) -> list[AnyArray | None]:
+def _groups(given: FitArguments[Known], groups: Any) -> list[AnyArray | None]:
     """Return the groups of the labelled and of the unlabelled rows of X."""
     if groups is None:
         return [None, None]

@@ -17,7 +17,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -29,6 +30,7 @@ from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRo
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stacked_scores
 
+T = TypeVar("T")
 # The shares of the rows in the two parts, and the number of rows up to which a fit counts as free.
 SHARES = (1 / 12, 1 / 6)
 FEW_ROWS = 300
@@ -123,23 +125,29 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[T]):
     """What a task returned (None: it failed), how long it took, and what it warned of."""
 
-    result: Any
+    result: T | None
     seconds: float
     failure: str | None = None
     warned: tuple[str, ...] = ()
 
 
-def attempt(work: Callable[..., Any], *arguments: Any) -> Outcome:
+class Progress(Protocol):
+    """Shows how far work is, and yields it unchanged, given the total number of its items."""
+
+    def __call__(self, work: Iterable[T], total: int, /) -> Iterable[T]: ...  # noqa: D102
+
+
+def attempt(work: Callable[[], T]) -> Outcome[T]:
     """Return the outcome of a task; an exception is an outcome too."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, one_blas_thread():
         warnings.simplefilter("always")
         result, failure = None, None
         try:
-            result = work(*arguments)
+            result = work()
         except Exception as problem:  # whatever a candidate raises is listed in failures_
             failure = f"{type(problem).__name__}: {problem}"
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
@@ -201,7 +209,7 @@ class OutOfFold:
     labels: Targets
     folds: Sequence[Fold]
     n_jobs: int | None = None
-    progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda work, total: work
+    progress: Progress = lambda work, total: work
     tell: Callable[[int, int], None] = lambda done, total: None
     scores: dict[str, Floats] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
@@ -277,13 +285,14 @@ class OutOfFold:
         return [candidate for candidate in candidates if candidate.name not in failed]
 
     def _prepare(self, candidates: Sequence[Candidate]) -> None:
-        tasks = [(prepared_with, self.rows, candidate, self.labels) for candidate in candidates]
+        tasks = [partial(prepared_with, self.rows, one, self.labels) for one in candidates]
         for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
             self.seconds[candidate.name] = 0.0
-            if self._keep(candidate.name, "preparation", outcome):
-                self.prepared[candidate.name] = outcome.result
-                if outcome.result.note:
-                    self.approximated[candidate.name] = [outcome.result.note]
+            prepared = self._result(candidate.name, "preparation", outcome)
+            if prepared is not None:
+                self.prepared[candidate.name] = prepared
+                if prepared.note:
+                    self.approximated[candidate.name] = [prepared.note]
 
     def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
         """Compute the scores of some folds.
@@ -292,26 +301,27 @@ class OutOfFold:
         """
         pairs = [(candidate.name, number) for number in numbers for candidate in candidates]
         tasks = [
-            (_held_out, self.prepared[name], self.folds[number], self.labels)
+            partial(_held_out, self.prepared[name], self.folds[number], self.labels)
             for name, number in pairs
         ]
         for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
-            if self._keep(name, f"fold {number}", outcome):
-                self._parts.setdefault(name, {})[number] = outcome.result
+            scores = self._result(name, f"fold {number}", outcome)
+            if scores is not None:
+                self._parts.setdefault(name, {})[number] = scores
             if name == candidates[-1].name:
                 self.tell(number + 1, len(self.folds))
 
-    def _run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterable[Outcome]:
+    def _run(self, tasks: Sequence[Callable[[], T]]) -> Iterable[Outcome[T]]:
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        return self.progress(parallel(delayed(attempt)(*task) for task in tasks), len(tasks))
+        return self.progress(parallel(delayed(attempt)(task) for task in tasks), len(tasks))
 
-    def _keep(self, name: str, step: str, outcome: Outcome) -> bool:
-        """Record the outcome of a task, and return whether it succeeded."""
+    def _result(self, name: str, step: str, outcome: Outcome[T]) -> T | None:
+        """Record the outcome of a task, and return its result; None if it failed."""
         self.seconds[name] += outcome.seconds
         self._warned.setdefault(name, {}).update(dict.fromkeys(outcome.warned))
         if outcome.failure is not None:
             self.failures.append(Failure(name, step, outcome.failure))
-        return outcome.failure is None
+        return outcome.result
 
     def _finish(self, candidates: Sequence[Candidate]) -> None:
         """Store the scores of complete candidates."""
@@ -329,13 +339,10 @@ class OutOfFold:
 
         Candidates that fail are left out.
         """
-        tasks = [(_final, self.prepared[name], self.labels, probe) for name in names]
+        tasks = [partial(_final, self.prepared[name], self.labels, probe) for name in names]
         outcomes = zip(names, self._run(tasks), strict=True)
-        return {
-            name: outcome.result
-            for name, outcome in outcomes
-            if self._keep(name, "final fit", outcome)
-        }
+        results = {name: self._result(name, "final fit", outcome) for name, outcome in outcomes}
+        return {name: result for name, result in results.items() if result is not None}
 
     def stack_inputs(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
         """Return the scores of candidates, and their weights in the baseline."""

@@ -31,7 +31,7 @@ from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import KnownTargets, SomeKnown, TargetScale
+from primum.reading.targets import Known, SomeKnown, TargetScale
 from primum.rows import ArrayRows, LabeledRows, chain
 from primum.solvers import solve_implicit
 
@@ -82,14 +82,14 @@ class HeldOutRows:
 
 
 @dataclass(frozen=True)
-class FoldTask(Generic[SomeKnown]):
+class FoldTask:
     """One training set, the rows held out of it, and the scale of a regression's targets.
 
     ``moments`` are those of the unlabelled rows, and ``shares`` the bounds on their mean label, if
     there is a prior.
     """
 
-    data: TrainingData[SomeKnown]
+    data: TrainingData[Known]
     held_out: HeldOutRows
     moments: Moments | None
     shares: ShareBounds | None = None
@@ -213,7 +213,7 @@ def scorer_scores(
     rows: HeldOutRows,
     scorer: Any,
     candidates: Sequence[Any],
-    known: KnownLabels | KnownTargets,
+    known: Known,
     span: Span | None = None,
 ) -> Floats:
     """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted.
@@ -295,9 +295,7 @@ class FoldScores:
     unproven: int = 0
 
 
-def score_fold(
-    task: FoldTask[SomeKnown], grid: Grid, score: Score, score_twins: Score
-) -> FoldScores:
+def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> FoldScores:
     """Return the scores of all points of the grid, and of the supervised models of all alphas."""
     with one_blas_thread():
         twins = tuned = task.supervised_models(grid.alphas, grid.fit_intercept)
@@ -400,7 +398,7 @@ class GridSearch(Generic[SomeKnown]):
         work = delayed(score_fold)
         return list(parallel(work(task, self.grid, score, score_twins) for task in tasks))
 
-    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask[SomeKnown]]:
+    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask]:
         """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
         given, data = self.given, split_rows(self.given)
         # Only a grid with metrics is of unlabelled rows.
@@ -412,9 +410,7 @@ class GridSearch(Generic[SomeKnown]):
         data = replace(data, unlabeled=unlabeled)
         return [self._task(fold, data, moments) for fold in folds]
 
-    def _task(
-        self, fold: Fold, data: TrainingData[SomeKnown], moments: Moments | None
-    ) -> FoldTask[SomeKnown]:
+    def _task(self, fold: Fold, data: TrainingData[SomeKnown], moments: Moments | None) -> FoldTask:
         known, test = self.given.labels, fold.test
         rows = known.labeled[test]
         params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
@@ -434,14 +430,14 @@ class GridSearch(Generic[SomeKnown]):
         return LabeledRows(X, given.labels.targets[positions], given.weight_of(rows))
 
 
-def _standardised(data: TrainingData[SomeKnown], scale: TargetScale) -> TrainingData[SomeKnown]:
+def _standardised(data: TrainingData[Known], scale: TargetScale) -> TrainingData[Known]:
     """Return a training set with its targets on a scale."""
     labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
     assert isinstance(data.label_set, labellings.LabelInterval)
     return replace(data, labeled=labeled, sets=scale.possible(data.label_set), present=None)
 
 
-def check_weights(given: FitArguments[SomeKnown], folds: Sequence[Fold], of_scores: bool) -> None:
+def check_weights(given: FitArguments[Known], folds: Sequence[Fold], of_scores: bool) -> None:
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return

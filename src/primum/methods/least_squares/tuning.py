@@ -36,7 +36,7 @@ from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import KnownTargets, SomeKnown
+from primum.reading.targets import Known, KnownTargets, SomeKnown
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
@@ -110,7 +110,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
 
     def _score_of(
         self,
-        known: KnownLabels | KnownTargets,
+        known: Known,
         kind: type[Kind],
         points: Sequence[dict[str, Any]],
         span: Span | None,

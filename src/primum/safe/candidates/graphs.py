@@ -286,14 +286,14 @@ class PreparedManyLabels(PreparedOnGraph):
     def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
         own, labeled = labels.take(train), np.arange(self.n_labeled)
-        found: tuple[Any, ...] = (np.inf,)
+        least = np.inf
         for path in self.paths:
             masses = spread_labels(path.S, DAMPINGS, train, own, labeled, np.float32)
             for number, mass in enumerate(masses):
                 loss = self._left_out_loss(mass, path.diagonal[number], train, labels)
-                if loss < found[0]:
-                    found = loss, path, number, mass
-        return found[1:]
+                if loss < least:
+                    least, best = loss, (path, number, mass)
+        return best
 
     def _left_out_loss(
         self, mass: Floats, diagonal: Floats, train: Index, labels: ClassTargets

@@ -75,7 +75,8 @@ class TSVM(Transductive):
         X, codes, weight = partly_labelled(rows, train, labels)
         if own.chosen is not None:
             machine.prior = drawn_share(own.codes, own.chosen, len(codes) - len(train))
-        return _margin_model(machine.fit(X, codes, sample_weight=weight), own)
+        machine.fit(X, codes, sample_weight=weight)
+        return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, own)
 
 
 def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
@@ -113,10 +114,6 @@ def _machine(X: Any, labels: ClassTargets, alpha: float) -> L2SVMClassifier:
     return L2SVMClassifier(alpha).fit(X, labels.codes, sample_weight=labels.weight)
 
 
-def _margin_model(machine: Any, labels: ClassTargets) -> LinearModel:
-    return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, labels)
-
-
 class Implicit(Transductive):
     """Implicitly constrained least squares."""
 
@@ -128,7 +125,7 @@ class Implicit(Transductive):
         folds = inner_folds(own, ICLS_FOLDS)
         tuned = ICLSClassifierCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds)
         plain = ICLSClassifier(DEFAULT_PENALTY, metric=ICLS_METRICS[0])
-        classifier: Any = tuned if folds else plain
+        classifier = tuned if folds else plain
         X, codes, weight = partly_labelled(rows, train, labels)
         classifier.fit(X, codes, sample_weight=weight)
         coef, intercept = classifier.coef_, classifier.intercept_
@@ -161,7 +158,7 @@ class ImplicitNumbers(Transductive):
         folds = inner_number_folds(own, ICLS_FOLDS, rows.seed)
         tuned = ICLSRegressorCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds, bounds=bounds)
         plain = ICLSRegressor(DEFAULT_PENALTY, metric=ICLS_METRICS[0], bounds=bounds)
-        regressor: Any = tuned if folds else plain
+        regressor = tuned if folds else plain
         X, y, weight = partly_labelled(rows, train, labels)
         regressor.fit(X, y, sample_weight=weight)
         intercept = labels.scale.standardised(np.array([regressor.intercept_]))
