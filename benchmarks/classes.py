@@ -101,7 +101,8 @@ def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
 
 def two_classes_as_several(repeats, d, L, U=200_000):
     """Print the cost of two classes as points of a simplex, and return whether it is small."""
-    from primum.labellings import Simplex, implicit_problem, least_squares_family
+    from primum.equations import equations_of
+    from primum.labellings import LeastSquaresFamily, Simplex, implicit_problem
     from primum.rows import ArrayRows, LabeledRows
     from primum.solvers import solve_implicit
 
@@ -110,9 +111,9 @@ def two_classes_as_several(repeats, d, L, U=200_000):
     coefficients = {}
 
     def solve(name, labels, Y):
-        family = least_squares_family(
-            LabeledRows(X, Y), ArrayRows(X_u), alpha=0.0, fit_intercept=True
-        )
+        labeled, rows = LabeledRows(X, Y), ArrayRows(X_u)
+        equations = equations_of([labeled.rows, rows], alpha=0.0, fit_intercept=True)
+        family = LeastSquaresFamily(equations, labeled, equations.design(rows))
         problem = implicit_problem(
             family,
             metric="labeled",

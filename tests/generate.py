@@ -3,6 +3,9 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from primum.equations import equations_of
+from primum.labellings import LeastSquaresFamily
+
 # With 1e-38 as the only value of a labelled column, the coefficient of the twin would be 1e38.
 FEATURES = st.floats(-100, 100, width=32).map(lambda value: round(value, 6))
 
@@ -114,3 +117,10 @@ def hard_cases():
     hard["ridge"] = (*plain(12, 80, 20), {"alpha": 0.1})
     hard["ridge on all rows only"] = (*plain(12, 80, 20), {"alpha": 1e-3, "alpha_labeled": 0.0})
     return hard
+
+
+def least_squares_family(labeled, unlabeled, *, alpha, fit_intercept):
+    """Return the least-squares fits on labelled and unlabelled rows together."""
+    parts = [labeled.rows, unlabeled]
+    equations = equations_of(parts, alpha=alpha, fit_intercept=fit_intercept)
+    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))

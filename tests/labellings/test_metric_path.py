@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from generate import several_classes, two_classes
+from generate import least_squares_family, several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem, implicit_problems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows, LabeledRows

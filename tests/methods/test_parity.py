@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from generate import least_squares_family
 from primum import (
     EMLeastSquaresClassifier,
     ICLSClassifier,
@@ -12,7 +13,7 @@ from primum import (
     USMClassifier,
 )
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import implicit_problem, least_squares_family
+from primum.labellings import implicit_problem
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve
 from reference import arrays, reference_problems

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import accuracy_score
 
-from generate import several_classes, two_classes
+from generate import least_squares_family, several_classes, two_classes
 from primum import EMLeastSquaresClassifier, ICLSClassifier, LeastSquaresClassifier, USMClassifier
 from primum.equations import normal
-from primum.labellings import ScoreComparison, least_squares_family, read_rows
+from primum.labellings import ScoreComparison, read_rows
 from primum.labellings.sets import Simplex, nearest_shares
 from primum.methods.least_squares.em import SoftLabelProblem
 from primum.rows import ArrayRows, LabeledRows

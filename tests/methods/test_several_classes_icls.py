@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from generate import several_classes, two_classes
+from generate import least_squares_family, several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import Simplex, family, implicit_problem, least_squares_family
+from primum.labellings import Simplex, family, implicit_problem
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve_implicit
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from generate import least_squares_family
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows, LabeledRows

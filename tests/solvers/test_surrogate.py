@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from generate import least_squares_family
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.family import least_squares_family
 from primum.labellings.implicit import implicit_problem
 from primum.labellings.problem import FormedColumns, LabelProblem, centred
 from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of, undecided_rows

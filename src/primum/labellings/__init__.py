@@ -1,15 +1,9 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.labellings.certificate import Certificate, FitSummary, certify, is_proven
-from primum.labellings.family import (
-    LeastSquaresFamily,
-    determined_twin,
-    labeled_loss,
-    least_squares_family,
-)
+from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import (
     METRICS,
-    TIE_BREAKS,
     ImplicitProblem,
     chosen_metric,
     implicit_problem,

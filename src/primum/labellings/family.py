@@ -27,12 +27,12 @@ from primum.equations.coordinates import (
     determined,
     rank_tolerance,
 )
-from primum.equations.normal import equations_of
+from primum.equations.normal import MAX_FORMED_COLUMNS
 from primum.labellings.labelling import Labelling
 from primum.labellings.problem import FormedColumns, ProblemColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import ColumnSums, StreamedColumns
-from primum.rows import LabeledRows, Rows
+from primum.rows import LabeledRows
 
 # M is formed up to this many numbers (16 MB) and rows: with more rows, a few passes over all are
 # faster than many over M. ...
@@ -59,6 +59,33 @@ class LeastSquaresFamily:
     def known(self) -> Floats:
         """The part of the sums that comes from the labelled rows, ``X'y``."""
         return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Those of all rows; an error if there are so many columns that there are none."""
+        if (coordinates := self.equations.coordinates) is None:
+            raise ValueError(
+                f"With {len(self.equations.center)} features, more than {MAX_FORMED_COLUMNS}, and "
+                "so many rows, this fit cannot be computed: reduce the number of features, for "
+                "example with TruncatedSVD(200), and use a ridge."
+            )
+        return coordinates
+
+    def labeled_loss(self, alpha_labeled: float) -> "LabeledLoss":
+        """Return the labelled loss in these coordinates."""
+        return LabeledLoss.of(self.labeled, self.coordinates, alpha_labeled)
+
+    def determined_twin(self, loss: "LabeledLoss") -> Linear | None:
+        """Return the (coefficients, intercept) with the smallest labelled loss.
+
+        They follow from the factorisation that the problem needs anyway. The result is None if the
+        labelled rows may not determine them, or are so few that the twin is fitted in the row
+        space.
+        """
+        n_columns, rank = self.coordinates.basis.shape
+        if not loss.well_determined or rank < n_columns or len(self.labeled.y) <= n_columns:
+            return None
+        return self.coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
 
     def gamma(self, q: Floats | Labelling, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
@@ -103,44 +130,6 @@ class LeastSquaresFamily:
     def scores(self, gamma: Floats) -> Floats:
         """Return the scores of the unlabelled rows."""
         return self.unlabeled.dot(self.equations.expand(gamma))
-
-
-def least_squares_family(
-    labeled: LabeledRows,
-    unlabeled: Rows,
-    *,
-    alpha: float,
-    fit_intercept: bool,
-    rcond: float | None = None,
-) -> LeastSquaresFamily:
-    """Return the least-squares fits on labelled and unlabelled rows together."""
-    equations = equations_of(
-        [labeled.rows, unlabeled], alpha=alpha, fit_intercept=fit_intercept, rcond=rcond
-    )
-    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
-
-
-def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> "LabeledLoss | None":
-    """Return the labelled loss in coordinates; None if the equations are solved iteratively."""
-    coordinates = family.equations.coordinates
-    if coordinates is None:
-        return None
-    return LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
-
-
-def determined_twin(family: LeastSquaresFamily, loss: "LabeledLoss | None") -> Linear | None:
-    """Return the (coefficients, intercept) with the smallest labelled loss.
-
-    They follow from the factorisation that the problem needs anyway. The result is None if the
-    labelled rows may not determine them, or are so few that the twin is fitted in the row space.
-    """
-    coordinates = family.equations.coordinates
-    if loss is None or coordinates is None or not loss.well_determined:
-        return None
-    n_columns, rank = coordinates.basis.shape
-    if rank < n_columns or len(family.labeled.y) <= n_columns:
-        return None
-    return coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
 
 
 @dataclass(frozen=True)

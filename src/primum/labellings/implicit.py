@@ -25,10 +25,6 @@ C_beta is convex and contains the model of the true labels. So, for every s, the
 least as close to that model as the twin is, in the metric of s. At s = 1 this is the squared loss
 on all rows (plus the ridge, if there is one).
 
-If there are so many columns that A is not factorised, ``labeled`` without a ridge can still be
-solved: ``B = X A^+`` has one row for each labelled row, and each takes one solution of the normal
-equations. The labelled loss is then ``||B X_u'q - (y - B X'y)||^2``.
-
 The metric "auto" is ``labeled`` if the labelled rows have full column rank, with the column of ones
 for the intercept: they then determine every coefficient, and the labelled loss is a distance
 between models. If not, models that differ along a null direction of the labelled rows have the same
@@ -58,9 +54,9 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.equations import Linear, by_row
-from primum.equations.coordinates import MIN_ACCURATE_RCOND, Coordinates, coordinates_of
+from primum.equations.coordinates import MIN_ACCURATE_RCOND, coordinates_of
 from primum.equations.design import View, product
-from primum.equations.normal import MAX_FORMED_COLUMNS, forms_normal_matrix
+from primum.equations.normal import forms_normal_matrix
 from primum.labellings.family import DETERMINED_TOLERANCE, LabeledLoss, LeastSquaresFamily
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
@@ -69,11 +65,10 @@ from primum.labellings.prior_problem import PriorProblem, prior_problem
 from primum.labellings.problem import LabelProblem, ProblemColumns, centred, without_mean
 from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import ColumnSums
-from primum.rows import ArrayRows, LabeledRows, to_numpy
+from primum.rows import ArrayRows, LabeledRows
 
 # "auto" stands for another metric, which ``chosen_metric`` determines.
 METRICS = ("auto", "labeled", "all", "euclidean")
-TIE_BREAKS = ("twin", "half")
 # The weight s of all rows in the metrics that have one.
 METRIC_SHARES = {"labeled": 0.0, "all": 1.0}
 # Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
@@ -174,9 +169,7 @@ def implicit_problem(
 
     ``supervised`` is the twin's (coefficients, intercept), ``loss`` the labelled loss, if known.
     """
-    coordinates, labels = family.equations.coordinates, family.label_sets(labels)
-    if coordinates is None:
-        return _unfactorised_problem(family, metric, alpha_labeled, tie_break, labels)
+    coordinates, labels = family.coordinates, family.label_sets(labels)
     twin, total, share = coordinates.encode(*supervised), family.labeled.total, share_of_all(metric)
     unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
     if metric == "euclidean":
@@ -185,7 +178,7 @@ def implicit_problem(
         # Coefficients have units: measure relative to the supervised ones.
         scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
     else:
-        loss = loss or LabeledLoss.of(family.labeled, coordinates, alpha_labeled)
+        loss = loss or family.labeled_loss(alpha_labeled)
         W, goal = loss.W, loss.goal
         if share > 0:
             W = _mixed_metric(loss.W, share, coordinates.weight / total)
@@ -193,10 +186,10 @@ def implicit_problem(
         else:
             determined = loss.determined or family.unlabeled.n_rows == 0
             if not determined and tie_break != "half":
-                return _tied_problem(family, coordinates, labels, loss, twin, unit)
+                return _tied_problem(family, labels, loss, twin, unit)
             floor = 0.5 * unit * loss.rest
-    target, columns = goal - W @ coordinates.solve(family.known), _columns(family, coordinates, W)
-    problem = LabelProblem(columns, target, labels, unit, floor, scale)
+    target = goal - W @ coordinates.solve(family.known)
+    problem = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
     return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
 
 
@@ -213,9 +206,10 @@ def with_prior(
     return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
 
 
-def _columns(family: LeastSquaresFamily, coordinates: Coordinates, W: Floats) -> ProblemColumns:
+def _columns(family: LeastSquaresFamily, W: Floats) -> ProblemColumns:
     """Return ``M = W Z_u'``."""
-    T, first, labeled = coordinates.full_basis, int(coordinates.fit_intercept), family.labeled
+    coordinates, labeled = family.coordinates, family.labeled
+    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
 
     def known() -> ColumnSums | None:
         """Return the sums over all rows less those over the labelled ones."""
@@ -265,20 +259,15 @@ def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Float
 
 
 def _tied_problem(
-    family: LeastSquaresFamily,
-    coordinates: Coordinates,
-    labels: LabelSet,
-    loss: LabeledLoss,
-    twin: Floats,
-    unit: float,
+    family: LeastSquaresFamily, labels: LabelSet, loss: LabeledLoss, twin: Floats, unit: float
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
-    U, S, Vt = np.linalg.svd(loss.W)
+    coordinates, (U, S, Vt) = family.coordinates, np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED_TOLERANCE))
     S = S[:rank]
     known = Vt @ coordinates.solve(family.known)
     in_reach = U[:, :rank].T @ loss.goal
-    columns = _columns(family, coordinates, Vt)
+    columns = _columns(family, Vt)
     out_of_reach = float(np.vdot(loss.goal, loss.goal) - np.vdot(in_reach, in_reach))
     floor = 0.5 * unit * (loss.rest + max(out_of_reach, 0.0))
     goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known
@@ -286,28 +275,6 @@ def _tied_problem(
         floor += 0.5 * unit * _misfit_of_sums(columns.scaled(S), by_row(goal, S))
     tie = NearestTwin(columns, S, centred(goal), centred(twin), coordinates.weight, labels)
     return ImplicitProblem(tie.loss(unit, floor), False, tie)
-
-
-def _unfactorised_problem(
-    family: LeastSquaresFamily,
-    metric: str | float,
-    alpha_labeled: float,
-    tie_break: str,
-    labels: LabelSet,
-) -> ImplicitProblem:
-    """Return the problem of the labelled loss, from one solve per labelled row."""
-    labeled, equations = family.labeled, family.equations
-    if share_of_all(metric) != 0 or alpha_labeled > 0 or tie_break != "half":
-        raise ValueError(
-            f"With {len(equations.center)} features, more than {MAX_FORMED_COLUMNS}, and so many "
-            "rows, this fit cannot be computed: reduce the number of features, for example with "
-            "TruncatedSVD(200), and use a ridge."
-        )
-    X_t = equations.frame.expand(to_numpy(labeled.X)).T
-    B = equations.solve(X_t).T * labeled.root[:, None]
-    target = by_row(labeled.y, labeled.root) - B @ family.known
-    problem = LabelProblem(family.columns(B), target, labels, 2.0 / labeled.total)
-    return ImplicitProblem(without_level(problem, equations.fit_intercept), determined=False)
 
 
 def implicit_problems(
@@ -322,11 +289,9 @@ def implicit_problems(
 
     ``supervised`` is the twin's (coefficients, intercept).
     """
-    axes, coordinates = None, family.equations.coordinates
-    if coordinates is not None and len(metrics) > 1:
-        axes = _MetricAxes(
-            family, coordinates, alpha_labeled, supervised, family.label_sets(labels)
-        )
+    axes = None
+    if len(metrics) > 1:
+        axes = _MetricAxes(family, alpha_labeled, supervised, family.label_sets(labels))
     alone = partial(
         implicit_problem, family, alpha_labeled=alpha_labeled, supervised=supervised, labels=labels
     )
@@ -339,15 +304,10 @@ class _MetricAxes:
     """The directions V in which the labelled metric and that of all rows are both diagonal."""
 
     def __init__(
-        self,
-        family: LeastSquaresFamily,
-        coordinates: Coordinates,
-        alpha_labeled: float,
-        supervised: Linear,
-        labels: LabelSet,
+        self, family: LeastSquaresFamily, alpha_labeled: float, supervised: Linear, labels: LabelSet
     ) -> None:
-        self.family, self.labels = family, labels
-        self.loss = loss = _DiagonalLoss.of(family.labeled, coordinates, alpha_labeled)
+        self.family, self.labels, coordinates = family, labels, family.coordinates
+        self.loss = loss = _DiagonalLoss.of(family, alpha_labeled)
         self.columns = family.columns(loss.Vt @ coordinates.full_basis.T)
         self.known = loss.Vt @ coordinates.solve(family.known)
         self.twin = loss.Vt @ coordinates.encode(*supervised)
@@ -382,10 +342,9 @@ class _DiagonalLoss:
     determined: bool
 
     @classmethod
-    def of(
-        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-    ) -> "_DiagonalLoss":
+    def of(cls, family: LeastSquaresFamily, alpha_labeled: float) -> "_DiagonalLoss":
         """Return the loss, from H if it is well-conditioned: that takes a third of the time."""
+        coordinates, labeled = family.coordinates, family.labeled
         T, first = coordinates.full_basis, int(coordinates.fit_intercept)
         Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
         H = Z.T @ Z
@@ -393,16 +352,13 @@ class _DiagonalLoss:
             H += labeled.total * alpha_labeled * (T[first:].T @ T[first:])
         squares, V = np.linalg.eigh(H)
         if len(squares) == 0 or squares[0] <= MIN_ACCURATE_RCOND * squares[-1]:
-            return cls._of_rows(labeled, coordinates, alpha_labeled)
+            return cls._of_rows(family.labeled_loss(alpha_labeled))
         S, y = np.sqrt(squares), by_row(labeled.y, labeled.root)
         goal = by_row(V.T @ (Z.T @ y), 1.0 / S)
         return cls(S, V.T, goal, max(float(np.vdot(y, y) - np.vdot(goal, goal)), 0.0), True)
 
     @classmethod
-    def _of_rows(
-        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-    ) -> "_DiagonalLoss":
-        loss = LabeledLoss.of(labeled, coordinates, alpha_labeled)
+    def _of_rows(cls, loss: LabeledLoss) -> "_DiagonalLoss":
         U, S, Vt = np.linalg.svd(loss.W)
         S = np.concatenate([S, np.zeros(len(Vt) - len(S))])
         return cls(S, Vt, U.T @ loss.goal, loss.rest, loss.determined)

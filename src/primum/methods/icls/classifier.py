@@ -122,9 +122,9 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         used = data if span is None else data.in_span(span)
         family = self._family(used)
         # The labelled loss determines the twin and defines the problem.
-        loss = labellings.labeled_loss(family, alpha)
+        loss = family.labeled_loss(alpha)
         if span is None:
-            twin = self._fit_twin(data, alpha, labellings.determined_twin(family, loss))
+            twin = self._fit_twin(data, alpha, family.determined_twin(loss))
             self.metric_ = labellings.chosen_metric(self.metric, family, alpha, loss)
         else:
             twin = span.coordinates(self._fit_twin(data, alpha))
