@@ -1,8 +1,8 @@
 """Model files that are safe to load: skops, never pickle.
 
 Loading a file builds only objects of the types in ``trusted``, so it runs no code of the file's
-author, and the fitted attributes are checked there before the model is used. The file also
-says which table the model was fitted to, for ``primum predict``.
+author, and checks the fitted attributes before the model is used. The file also says which table
+the model was fitted to, for ``primum predict``.
 """
 
 import io
@@ -18,10 +18,10 @@ from primum._lazy import needed
 
 __all__ = ["load", "save"]
 
-# Of model files; raised whenever what they contain changes. Files of formats 1 to 3, which were
-# never released, name modules that are gone.
+# Version of the format, raised whenever the contents change. Formats 1 to 3 were never released,
+# and their files name modules that are gone.
 MODEL_FORMAT = 4
-# The modules that classes are in now, by their names in files that were written before they moved.
+# Present modules of classes that have moved, by their names in earlier files.
 PRESENT_MODULES = {
     ("primum.judging.decisions", "Calibration"): "primum.judging.objectives",
     ("primum.judging.decisions", "DecisionRule"): "primum.judging.objectives",
@@ -42,7 +42,7 @@ class StoredModel:
     target : str or None
         Name of the column with the labels.
     columns : dict of str to (str, str), or None
-        Of a pipeline that prepares the columns of a table: the columns that it needs, with their
+        For a pipeline that prepares the columns of a table, the columns that it needs, with their
         kind and how they are read; None for a model of numbers.
     """
 
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def columns_of(model: Any) -> dict[str, list[str]] | None:
-    """Return the columns that a pipeline prepares, with kind and reading; None if it does not."""
+    """Return the columns that a pipeline prepares, with kind and reading; None for other models."""
     from sklearn.compose import ColumnTransformer
 
     from primum.tables.preparation import columns_read
@@ -172,7 +172,7 @@ def save_model(stored: StoredModel, path: Path) -> None:
 def load_model(path: Path) -> StoredModel:
     """Read a fitted model and its table; raise an error if the file contains anything else.
 
-    Models stored with ``skops.io.dump`` can be read too.
+    Models stored with ``skops.io.dump`` can be read, too.
     """
     from primum.models.trusted import fault_of, is_fitted_model
 
@@ -194,7 +194,7 @@ def load_model(path: Path) -> StoredModel:
 
 
 def _as_stored(content: Any) -> StoredModel:
-    """Return the model in a file; what is not one is left to be refused."""
+    """Return the content of a file as a stored model; the caller refuses what is not a model."""
     if not isinstance(content, dict):
         return StoredModel(content)
     fields = {name: value for name, value in content.items() if name != "format"}
@@ -244,7 +244,7 @@ def _load(path: Path) -> Any:
 
 
 def _with_present_modules(content: bytes) -> bytes:
-    """Return the content of a file in which classes that have moved have their present modules."""
+    """Return the content of a file with the present modules of classes that have moved."""
     if not any(module.encode() in content for module, _ in PRESENT_MODULES):
         return content
     renamed = io.BytesIO()
@@ -258,7 +258,7 @@ def _with_present_modules(content: bytes) -> bytes:
 
 
 def _in_present_module(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a node of the schema; a class that has moved has its present module."""
+    """Return a node of the schema, with the present module of a class that has moved."""
     former = (node.get("__module__"), node.get("__class__"))
     return node | {"__module__": PRESENT_MODULES[former]} if former in PRESENT_MODULES else node
 

@@ -1,7 +1,7 @@
-"""What a model file may contain: types that run no code of its author, and sound attributes.
+"""What a model file may contain: types that run no code of its author, and valid attributes.
 
-The types are listed one by one. A scan for all classes of the package would also trust those that
-open files, and their paths would then be the author's choice.
+The types are listed one by one, because a scan for all classes of the package would also trust
+those that open files at paths of the author's choice.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ REGRESSORS: tuple[type, ...] = (
     *(trees.ForestRegressor, trees.BoostingRegressor, packages.PackagedRegressor),
     baselines.TunedRidgeRegressor,
 )
-# What they contain, in addition to arrays, numbers and estimators of scikit-learn.
+# Parts of estimators, in addition to arrays, numbers and estimators of scikit-learn.
 LABELS = (
     GivenLabels,
     HyperplaneLabels,
@@ -72,7 +72,7 @@ PREPARATION: tuple[Any, ...] = (
 )
 # Imputers of scikit-learn remember a dtype, and averaged classifiers have a dict of this type.
 OF_SCIKIT_LEARN = (np.dtype, Bunch)
-# Rows of text; they are read without pickle.
+# Rows of text, which are read without pickle.
 SPARSE = (sparse.csr_array, sparse.csr_matrix)
 # A list of column names in a ColumnTransformer, up to scikit-learn 1.6.
 OF_EARLIER_VERSIONS = ("sklearn.compose._column_transformer._RemainderColsList",)
@@ -123,7 +123,7 @@ def _fault_of_shape(model: Any) -> str | None:
 
 def _fault_of_coefficients(model: Any) -> str | None:
     """Describe what is wrong with the coefficients of a linear model; None if nothing."""
-    if not hasattr(model, "coef_") or is_regressor(model):  # those of a regressor have any shape
+    if not hasattr(model, "coef_") or is_regressor(model):  # a regressor's may have any shape
         return None
     n_features, n_classes = model.n_features_in_, len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
@@ -163,7 +163,7 @@ def _fault_of_a_prediction(model: Any) -> str | None:
     row = as_table(np.zeros((1, model.n_features_in_)), names)
     try:
         predicted = model.predict(row)
-    except ImportError:  # the package whose model it is has to be installed
+    except ImportError:  # the package of the model is not installed
         raise
     except Exception as problem:  # attributes of a damaged model can be anything
         return f"it cannot predict ({type(problem).__name__})"

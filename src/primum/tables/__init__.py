@@ -1,1 +1,1 @@
-"""Tables of users: reading CSV and Parquet files as people write them."""
+"""Tables of users: CSV, Parquet and spreadsheets as people write them."""

@@ -1,14 +1,14 @@
 """Cells of a table as numbers, days, hours, booleans, text or vectors, whatever people wrote.
 
 A cell that cannot be read as asked counts as missing. All functions take a pandas Series of any
-dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame; what
-they return can be read again without a change. Tables of other libraries than pandas, such as
+dtype, so that a column is read the same way from CSV, Parquet, a spreadsheet or a DataFrame.
+Reading their output again does not change it. Tables of libraries other than pandas, such as
 polars, become a DataFrame by the protocols that they share.
 
 The decimal mark of numbers is one property of a table. 12.5 shows a point, 12,5 and 1.250.000 show
 a comma; 1.234 shows neither, because it may have three decimals or separate thousands. Such cells
-are read by what the other columns show. A column shows a mark if most of its cells are numbers by
-it, and fewer by the other one.
+are read with the mark that the other columns show. A column shows a mark if most of its cells are
+numbers when read with it, and fewer when read with the other one.
 """
 
 import re
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
-# Digits in groups of three, with a decimal point; 0,125 is no such number.
+# Digits in groups of three, with a decimal point; 0,125 is not such a number.
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,' ])\d{3}(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 # What may stand beside a number: signs of percent and of currencies.
 AROUND_NUMBERS = " %€$£"
@@ -38,12 +38,12 @@ UNIT = r"(?:[^\W\d_]|[°%€$£¥])(?:[^\W\d_]|[°%€$£¥/.]){0,7}"
 CURRENCY = (
     "[€$£¥]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|BRL|MXN|ZAR|KRW"
 )
-# Without leading zeros: 007 is a name.
+# No leading zeros, because 007 is a name.
 AMOUNT = r"[+-]?(?!0\d)(?:\d[\d.,' ]*\d|\d)"
 WITH_UNIT = re.compile(rf"({AMOUNT}) ?({UNIT})"), re.compile(rf"({CURRENCY}) ?({AMOUNT})")
 NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
 LARGEST = 1e150  # squares of larger numbers are not finite
-# Markers of missing cells among numbers and dates, in lower case; among names they are names.
+# Markers of missing cells among numbers and dates, in lower case; in text they are names.
 USUAL_MISSING = (
     *("", "?", "-", "--", ".", "na", "n/a", "#n/a", "n.a.", "nan", "none", "null", "<na>", "nat"),
     *("missing", "unknown", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
@@ -58,16 +58,16 @@ TIME = re.compile(
 # A vector that is written as text: [0.12, -0.3].
 WRITTEN_VECTOR = re.compile(r"\[[-+0-9.eE,;\s]*\]", re.ASCII)
 MARKS = ".,"  # decimal marks
-MOSTLY = 0.8  # with this share of numbers, a column consists of numbers and something else
-SAMPLED = 1000  # cells of a column that show a mark, if any do
-FEWEST_DOUBTFUL = 3  # cells like 1.234: fewer are not worth a word
-MOST_UNITS = 3  # letters that are more varied are no units
+MOSTLY = 0.8  # with this share of numbers, a column counts as numbers with exceptions
+SAMPLED = 1000  # cells of a column that are searched for a decimal mark
+FEWEST_DOUBTFUL = 3  # cells like 1.234: fewer are not mentioned
+MOST_UNITS = 3  # more different letters are not units
 # The protocols by which libraries exchange tables.
 STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
 
 
 def as_pandas(table: Any) -> Any:
-    """Return a table as a pandas DataFrame; anything else than a table is returned as it is.
+    """Return a table as a pandas DataFrame; anything but a table is returned as it is.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def as_pandas(table: Any) -> Any:
 
 
 def usual_type(values: "pd.Series") -> "pd.Series":
-    """Return a column in the type that pandas has for it; those of Arrow lack some operations."""
+    """Return a column in pandas' own dtype, because Arrow dtypes lack some operations."""
     import pandas as pd
 
     if isinstance(values.dtype, pd.ArrowDtype):
@@ -125,12 +125,12 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
 
 
 def is_given(cells: Iterable[Any]) -> Mask:
-    """Return which cells, or labels, are there: not None."""
+    """Return which cells, or labels, are not None."""
     return np.array([cell is not None for cell in cells], dtype=bool)
 
 
 def plain_text(cell: Any) -> str:
-    """Return a cell as text; a whole number as an integer, because missing cells make it 7.0."""
+    """Return a cell as text; a whole number without decimals, because missing cells make 7 7.0."""
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))
     return str(cell)
@@ -139,7 +139,7 @@ def plain_text(cell: Any) -> str:
 def read_cells(
     values: "pd.Series", kind: str, reading: str = "", missing: Sequence[str] = ()
 ) -> AnyArray:
-    """Return cells as their kind says, NaN or, as text, None where missing.
+    """Return cells read as a kind, with NaN or, in text, None where missing.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def read_cells(
     kind : {"number", "date", "time", "boolean", "category", "text"}
         What they are.
     reading : str
-        The decimal mark of numbers, with their unit: ", km"; or the layout of dates.
+        The decimal mark of numbers, with a unit if there is one (", km"), or the layout of dates.
     missing : sequence of str
         Markers of missing cells.
 
@@ -170,8 +170,8 @@ def numbers_of(values: "pd.Series", reading: str = ".", missing: Sequence[str] =
     values : Series
         The cells.
     reading : str
-        The decimal mark of numbers written as text; the other one separates thousands. If their
-        unit follows, as in ", km", cells without it are not numbers.
+        The decimal mark of numbers written as text; the other mark separates thousands. If a unit
+        follows, as in ", km", cells without it are not numbers.
     missing : sequence of str
         Markers of missing cells.
 
@@ -233,7 +233,7 @@ def split_unit(text: str) -> tuple[str, str]:
 
 
 def same_unit(unit: str) -> str:
-    """Return a unit as it is compared: that of "3 days" and "2 days." is "day"."""
+    """Return a unit in the form that is compared: "days" and "days." become "day"."""
     unit = unit.rstrip(".")
     return unit.removesuffix("s") if len(unit) > 3 else unit
 
@@ -244,7 +244,7 @@ def other_mark(reading: str) -> str:
 
 
 def readings_of_numbers(reading: str) -> list[str]:
-    """Return how numbers may be written elsewhere: with the other decimal mark, without a unit."""
+    """Return the readings of numbers to try: with either decimal mark, with and without a unit."""
     return list(dict.fromkeys([reading, other_mark(reading), reading[:1], other_mark(reading)[:1]]))
 
 
@@ -293,7 +293,7 @@ def hours_of(values: "pd.Series", missing: Sequence[str] = ()) -> Floats:
     import pandas as pd
 
     values = usual_type(values)
-    if pd.api.types.is_numeric_dtype(values.dtype):  # read before
+    if pd.api.types.is_numeric_dtype(values.dtype):  # was read already
         return values.to_numpy(dtype=float, na_value=np.nan)
     return _each(objects_of(values, missing), _hours)
 
@@ -330,7 +330,7 @@ def names_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
 
 
 def _each(cells: AnyArray, read: Callable[[Any], Any], dtype: Any = float) -> AnyArray:
-    """Return every cell as read; a missing one stays missing."""
+    """Return what a function reads in every cell; missing cells stay missing."""
     absent = None if dtype is object else np.nan
     return np.fromiter((absent if cell is None else read(cell) for cell in cells), dtype)
 
@@ -358,13 +358,13 @@ def vector_lengths(cells: AnyArray) -> list[int]:
 
 
 def vectors_of(values: "pd.Series", length: int, missing: Sequence[str] = ()) -> AnyArray:
-    """Return cells as vectors of a length, None where missing or something else."""
+    """Return cells as vectors of a given length, None where missing or something else."""
     read = (None if cell is None else vector_of(cell) for cell in objects_of(values, missing))
     return object_array(v if v is not None and len(v) == length else None for v in read)
 
 
 def as_matrix(vectors: AnyArray, length: int) -> Floats:
-    """Return vectors as rows, of NaN where they are missing."""
+    """Return vectors as the rows of a matrix, filled with NaN where missing."""
     absent = np.full(length, np.nan)
     rows = [absent if vector is None else vector for vector in vectors]
     return np.array(rows).reshape(len(rows), length)
@@ -376,7 +376,7 @@ def object_array(cells: Iterable[Any]) -> AnyArray:
 
 
 def marks_by_preference(decimal: str | None) -> str:
-    """Return both decimal marks, that of the table first, by default the point."""
+    """Return both decimal marks, the table's first, by default the point."""
     return ",." if decimal == "," else MARKS
 
 
@@ -408,12 +408,12 @@ def decimal_mark_of(frame: "pd.DataFrame", missing: Sequence[str] = ()) -> str:
 
 
 def sampled_cells(values: Any) -> Any:
-    """Return some cells of a column, from all its parts."""
+    """Return evenly spaced cells of a column."""
     return values[:: max(1, len(values) // SAMPLED)]
 
 
 def only_mark(marks: Iterable[str], if_both: str = "") -> str:
-    """Return the decimal mark that columns show, some of them none; ``if_both`` if they differ."""
+    """Return the decimal mark that columns show, if any; ``if_both`` if they differ."""
     shown = set(marks) - {""}
     return if_both if len(shown) > 1 else "".join(shown)
 
@@ -446,14 +446,14 @@ def doubtful_mark(cells: "pd.Series", reading: str) -> str:
 
 
 def common_unit(cells: Iterable[Any]) -> str:
-    """Return the unit of most cells, all of which must be numbers with a unit; empty if none."""
+    """Return the unit that at least 80% of the cells have; empty if none does."""
     units, n_cells = _units(cells)
     unit, count = units.most_common(1)[0] if units else ("", 0)
     return unit if count >= MOSTLY * n_cells else ""
 
 
 def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
-    """Return a sentence on numbers that have several units; empty if they have not."""
+    """Return a sentence on numbers with several units; empty if there is only one."""
     units, n_cells = _units(cells)
     if not 1 < len(units) <= MOST_UNITS or units.total() < MOSTLY * n_cells:
         return ""
@@ -465,9 +465,9 @@ def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
 
 
 def _units(cells: Iterable[Any]) -> tuple[Counter[str], int]:
-    """Return how often every unit occurs, and how many cells there are.
+    """Return how often every unit occurs, and the number of cells.
 
-    Signs such as % and € need not be found: they are always understood.
+    Signs such as % and € are left out, because numbers are always read with them.
     """
     texts = list(cells)
     if not any(_unit(text) for text in texts[:50]):
@@ -481,7 +481,7 @@ def _unit(cell: Any) -> str:
 
 
 def repeated_text(strange: Iterable[Any]) -> str:
-    """Return the text that cells repeat, if it has no digit; empty if they differ."""
+    """Return the text that all given cells share, if it has no digit; otherwise empty."""
     texts = {str(cell) for cell in strange}
     text = texts.pop() if len(texts) == 1 else ""
     return "" if any(map(str.isdigit, text)) else text

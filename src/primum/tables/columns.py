@@ -1,14 +1,13 @@
 """What the columns of a table contain, and what is done to each before a classifier sees it.
 
-Kinds are decided from all rows, labelled or not, and never from the labels, so that nothing is
-learnt here that a held-out row could reveal. A column that identifies the rows, by its name and
-values, is no feature.
+Kinds are decided from all rows, labelled or not, and never from the labels, so that no label of a
+held-out row leaks. A column that identifies the rows, by its name and values, is not a feature.
 
 Embeddings are numbers that only mean something together: a column whose cells are vectors of one
 length (lists in Parquet or in a DataFrame, or written as text, ``[0.12, -0.3]``), or consecutive
-columns such as ``emb_0`` to ``emb_767``. Either way they are one block of features. Columns of
-numbers that are merely called x1 to x9 may have different units and are no block: an embedding is
-called so, has at least LEAST_COLUMNS columns, and scales that are alike.
+columns such as ``emb_0`` to ``emb_767``. Either way they form one block of features. Columns of
+numbers that are merely called x1 to x9 may have different units and form no block: the columns of
+an embedding are named as such, at least LEAST_COLUMNS in number, and similar in scale.
 """
 
 import re
@@ -55,14 +54,14 @@ from primum.tables.text import LEAST_WORDS, Vocabulary, find_vocabulary, words_p
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES_SHOWN = 8  # of the columns of a table, in an error
+NAMES_SHOWN = 8  # columns that an error names
 FEWEST_ROWS = 20  # with fewer rows, distinct integers may well be a feature
-FILLED_SHARE = 0.9  # of the integers between its ends, a running number has at least this share
+FILLED_SHARE = 0.9  # a running number has at least this share of the integers between its ends
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
 
 
 def no_such_column(names: Sequence[str], columns: Sequence[str], table: str = "The table") -> str:
-    """Return the sentence on those of some names that are no columns, and what may be meant."""
+    """Return the sentence on names that are not columns, with the columns that may be meant."""
     others = {other.lower(): other for other in columns if other not in names}
     absent = [name for name in names if name not in columns]
     said = []
@@ -77,8 +76,8 @@ def no_such_column(names: Sequence[str], columns: Sequence[str], table: str = "T
 def looks_like_identifier(name: str, values: Floats) -> bool:
     """Return whether a feature may be a row number or a key.
 
-    It may if all its values are distinct integers that are sorted, or whose name contains a word
-    for an identifier, as in ``patient_id`` or ``CustomerID``.
+    It may if all its values are distinct integers and either are sorted, or the name contains a
+    word for an identifier, as in ``patient_id`` or ``CustomerID``.
     """
     if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
         return False
@@ -102,17 +101,17 @@ MAIN_SHARE = 0.9
 # With at least this share of missing cells, a further column marks them.
 INDICATED_SHARE = 0.05
 MAX_LEVELS = 20  # if there are more, the rare ones are grouped
-# With a larger share of distinct cells text has no levels: it identifies rows, or is free text.
+# With a larger share of distinct cells, text identifies rows or is free text; it has no levels.
 DISTINCT_SHARE = 0.5
 LONG_TEXT = 30  # characters on average: more than a name
-# Words on average: cells that are not all different are free text, too.
+# Words on average: with more, cells are free text even if some of them are equal.
 WORDS_OF_SENTENCE = 6
 NO_TERMS = "No word occurs in two of its cells, so nothing can be learnt from it."
 NO_WORDS = "Its values are long but hardly contain words, so nothing is learnt from them."
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
 NUMBERS = "It seems to number the rows."
 IS_TARGET = "It contains the labels."
-# Cells of these types are several values.
+# Cells of these types hold several values.
 SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
 MOSTLY_NUMBERS = "Most of its cells are numbers: pass"
 NOTHING_LEARNT = "Nothing is learnt from its cells of type"
@@ -128,19 +127,19 @@ ACTIONS = {
     "time": "converted to hours and scaled",
     "boolean": "encoded as 0 or 1 and scaled",
 }
-# Digits, something between, digits: cheap to find out, and every layout has it.
+# Digits, a separator, digits: a cheap test that every layout passes.
 LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
 
-# Columns that an embedding has at least.
+# The fewest columns of an embedding.
 LEAST_COLUMNS = 8
-# How embeddings are called, before the number of the column.
+# Names of the columns of embeddings, with the number of the column.
 NAMED = re.compile(r"(?P<stem>.*(?:emb|vec|latent|dim).*?)(?P<number>\d+)", re.IGNORECASE)
 # The largest standard deviation of its columns, relative to the smallest.
 LARGEST_RATIO = 100.0
 
 
 def named_blocks(names: Sequence[str]) -> list[list[str]]:
-    """Return the runs of columns that are called as those of one embedding.
+    """Return the runs of columns with names like those of one embedding.
 
     Parameters
     ----------
@@ -150,7 +149,7 @@ def named_blocks(names: Sequence[str]) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        Names with the same stem and consecutive numbers, in the order of these.
+        Names with the same stem and consecutive numbers, in the order of the numbers.
     """
     stems: dict[str, dict[int, str]] = {}
     for name in names:
@@ -166,7 +165,7 @@ def named_blocks(names: Sequence[str]) -> list[list[str]]:
 
 
 def are_alike(columns: Sequence[Floats]) -> bool:
-    """Return whether columns may be those of one embedding: fractions, with similar scales."""
+    """Return whether columns may belong to one embedding: fractions, with similar scales."""
     given = [column[~np.isnan(column)] for column in columns]
     if any(len(values) < 2 or np.array_equal(values, np.rint(values)) for values in given):
         return False
@@ -189,14 +188,14 @@ class Column:
     action : str
         What is done to it, in one sentence.
     note : str
-        What is remarkable about it; empty if nothing.
+        A remark on it, if there is one; otherwise empty.
     missing : float
         Share of its cells that are missing.
     reading : str
-        The decimal mark of numbers, with their unit, or the layout of dates, written as text; of
+        How text is read: the decimal mark of numbers, with their unit, or the layout of dates; for
         vectors, their length.
     block : str
-        The columns with which it is scaled together: "emb_0 to emb_767"; empty if there are none.
+        The columns with which it is scaled together: "emb_0 to emb_767"; otherwise empty.
     vocabulary : Vocabulary or None
         The terms of free text.
     """
@@ -243,18 +242,18 @@ def describe_columns(
     target, id, group : str, optional
         Columns with the labels, the identifiers of rows and the groups of rows; not features.
     chosen : str, optional
-        Column that marks chosen labels; neither it nor those that primum writes are features.
+        Column that marks chosen labels. Neither it nor the columns that primum writes are features.
     exclude : sequence of str
         Further columns that are not features.
     missing : sequence of str
         Markers of missing cells, in addition to empty ones.
     decimal : {".", ","} or None
-        The decimal mark of numbers written as text; None finds out.
+        The decimal mark of numbers written as text; None detects it.
 
     Returns
     -------
     list of Column
-        In the order of the table.
+        One for each column, in the order of the table.
     """
     roles: dict[str | None, str] = {CHOSEN: MARKS_CHOSEN, KEY_COLUMN: NUMBERS_SHEET}
     roles |= dict.fromkeys(exclude, "You excluded it.")
@@ -264,7 +263,7 @@ def describe_columns(
     ids = None if id is None else names_of(frame[id], missing)
     mark = decimal or decimal_mark_of(frame, missing)
     kinds = [_kind(frame[name], name, missing, mark) for name in frame.columns]
-    if decimal is not None:  # numbers that a file was read into were written so, and may be again
+    if decimal is not None:  # numbers from a file were written with this mark, and may be again
         read = set(frame.select_dtypes("number").columns)
         kinds = [replace(c, reading=decimal) if c.name in read else c for c in kinds]
     columns = [
@@ -279,7 +278,7 @@ def describe_columns(
 def _with_blocks(
     columns: list[Column], frame: "pd.DataFrame", missing: Sequence[str]
 ) -> list[Column]:
-    """Return columns with those of an embedding as a block."""
+    """Return columns, with the columns of an embedding marked as a block."""
     numbers = {c.name: c for c in columns if c.used and c.kind == "number"}
     blocks: dict[str, str] = {}
     for names in named_blocks(list(numbers)):
@@ -307,7 +306,7 @@ def _set_aside(column: Column, note: str) -> Column:
 
 
 def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[str]) -> Column:
-    """Return a column that is a feature, unless it cannot be one."""
+    """Return a column as a feature, or set aside if it cannot be one."""
     if column.kind == "vector":
         return _vector_feature(column, values, missing)
     cells = read_cells(values, column.kind, column.reading, missing)
@@ -326,7 +325,7 @@ def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[st
 
 
 def _vector_feature(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
-    """Return a column of vectors, which is a feature if these differ."""
+    """Return a column of vectors as a feature, or set aside if all vectors are equal."""
     cells = vectors_of(values, int(column.reading), missing)
     given = _given(cells)
     column = replace(column, missing=1 - len(given) / len(cells))
@@ -370,7 +369,7 @@ def _numeric(column: Column, values: "pd.Series", missing: Sequence[str]) -> Col
 def _kind_of_objects(
     values: "pd.Series", name: str, missing: Sequence[str], decimal: str
 ) -> Column:
-    """Return the kind of a column that is not of one type: text, or a mixture."""
+    """Return the kind of a column of objects: text, or a mixture of types."""
     import pandas as pd
 
     given = _given(objects_of(values, missing))
@@ -400,7 +399,7 @@ def _kind_of_objects(
 
 
 def _has_one_text(rest: "pd.Series", kind: str, reading: str, strange: "pd.Series") -> bool:
-    """Return whether a column has many different numbers and, where it has none, the same text."""
+    """Return whether a column has many different numbers, and the same text in all other cells."""
     if kind != "number" or not 1 < len(strange) <= (1 - MOSTLY) * len(rest):
         return False
     return bool(repeated_text(strange)) and _has_many_numbers(rest, reading)
@@ -429,7 +428,7 @@ def _mostly_numbers(rest: "pd.Series", decimal: str) -> str:
 
 
 def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
-    """Return a column of vectors; those of another length than most count as missing."""
+    """Return a column of vectors; those of an unusual length count as missing."""
     (length, count), *others = Counter(lengths).most_common()
     if count < MAIN_SHARE * len(given):
         lengths_too = f"{VARIED}, such as {length} and {others[0][0]}" if others else MIXED
@@ -440,7 +439,7 @@ def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
 
 
 def _attempts(rest: "pd.Series", decimal: str) -> Iterator[tuple[str, str, AnyArray]]:
-    """Yield (kind, reading, which cells can be read so), the best reading of every kind."""
+    """Yield, for every kind, (kind, best reading, mask of the cells that it can read)."""
     marks = marks_by_preference(decimal)
     yield _best_reading(rest, "number", marks)
     if unit := common_unit(rest):
@@ -457,7 +456,7 @@ def _attempts(rest: "pd.Series", decimal: str) -> Iterator[tuple[str, str, AnyAr
 def _best_reading(
     rest: "pd.Series", kind: str, readings: Sequence[str]
 ) -> tuple[str, str, AnyArray]:
-    """Return (kind, reading, which cells can be read so), for the reading of the most cells."""
+    """Return (kind, reading, mask of the cells that it can read) for the best reading."""
     readable = {how: ~np.isnan(read_cells(rest, kind, how)) for how in readings}
     best = max(readable, key=lambda how: readable[how].sum())
     return kind, best, readable[best]
@@ -496,7 +495,7 @@ def _is_text(given: AnyArray) -> bool:
 
 
 def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
-    """Return why a column cannot be a feature, or an empty text."""
+    """Return why a column cannot be a feature; empty if it can."""
     if len(given) == 0:
         return "It is empty."
     n_distinct = len(set(given.tolist()))

@@ -1,8 +1,8 @@
 """CSV files, parsed strictly: every error names its line.
 
-Every row must have as many fields as the header, and quotes must be closed. What the format of the
-file leaves open is detected: the separator, the decimal mark of files separated by semicolons,
-titles above the header, and UTF-16 and UTF-32, which spreadsheets export.
+Every row must have as many fields as the header, and quotes must be closed. What the given format
+leaves open is detected: the separator, the decimal mark of files separated by semicolons, titles
+above the header, and UTF-16 and UTF-32, which spreadsheets export.
 """
 
 import codecs
@@ -36,12 +36,12 @@ from primum.tables.files import (
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
-SNIFFED_LINES = 100  # from which the separator is detected
+SNIFFED_LINES = 100  # the separator is detected from these
 CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
-ROWS_AT_A_TIME = 1024  # where rows are read one by one
+ROWS_AT_A_TIME = 1024  # when rows are read one by one
 FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 TRUTH = {"true": 1.0, "false": 0.0}
-# Cells that could be read as numbers, but are more: booleans and codes with leading zeros.
+# Cells that could be read as numbers but are not: booleans, and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
 # Numbers that may have three decimals or separate thousands.
 DOUBTFUL = r"^[+-]?[1-9]\d{0,2}([.]\d{3})+$|^[+-]?[1-9]\d{0,2}(,\d{3})+$"
@@ -88,7 +88,7 @@ class CsvFile:
         self.header_line, self.header = line, [name.strip() for name in header]
 
     def chunks(self, n_rows: int) -> Iterator[list[Record]]:
-        """Yield all rows in chunks, and report the progress."""
+        """Yield all rows in chunks, and report progress."""
         size, done = self.path.stat().st_size, 0
         with self._opened() as (raw, text):
             records = islice(self._records(text), 1, None)
@@ -160,7 +160,7 @@ class CsvFile:
     def _first_bytes(self) -> bytes:
         with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._bytes() as content:
             return bytes(content.read(4))
-        return b""  # reading the rows says what is wrong
+        return b""  # the error comes when the rows are read
 
     @property
     def _compressed(self) -> bool:
@@ -187,7 +187,7 @@ class CsvFile:
         return str(problem)
 
     def _first_lines(self) -> list[tuple[int, str]]:
-        """Return the first lines that are not blank, from a given header on, numbered from 1."""
+        """Return the first non-blank lines, from a given header on, with line numbers from 1."""
         with self._opened() as (_, text):
             numbered = enumerate(_bounded_lines(text, self.path), 1)
             lines = islice(numbered, self.header_line - 1, None)
@@ -255,12 +255,12 @@ class CsvTable(TableFile):
         return mark_shown(c for c in sampled_cells(text).to_pylist() if c not in self.missing)
 
     def _typed(self, text: Any) -> tuple[AnyArray, str]:
-        """Return a column as numbers if all its cells are, else as text, and the mark it shows.
+        """Return a column, as numbers if all its cells are, else as text, and the mark it shows.
 
-        With a cell such as 007 it consists of names. Columns of one file can differ in their
-        decimal marks, for example if one of them holds version numbers. Where commas separate
-        fields, a comma inside a field is more likely to separate thousands. Numbers that may have
-        three decimals or separate thousands stay text, which is read by what other columns show.
+        A cell such as 007 makes it a column of names. Columns of one file can differ in their
+        decimal marks, for example if one of them holds version numbers. If commas separate fields,
+        a comma inside a field is more likely to separate thousands. Numbers that may have three
+        decimals or separated thousands stay text, to be read with the mark of other columns.
         """
         absent = pc.is_in(text, value_set=pa.array(self.missing, pa.string()))
         given = ~absent.to_numpy(zero_copy_only=False)
@@ -278,7 +278,7 @@ class CsvTable(TableFile):
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:  # noqa: D102
         self.require([*numbers, *as_written])
         rows_per_part = max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
-        # The empty part carries the types even if there are no rows.
+        # A first, empty part carries the types even if there are no rows.
         for chunk in chain([[]], self.file.chunks(rows_per_part)):
             others = {name: self._cells(chunk, name) for name in as_written}
             yield TablePart(self._matrix(chunk, numbers), others)
@@ -301,7 +301,7 @@ class CsvTable(TableFile):
         return X
 
     def _unusable(self, chunk: list[Record], names: Sequence[str], usable: AnyArray) -> str:
-        """Describe the cells that are not numbers or, if there are none, the first missing one."""
+        """Describe the cells that are not numbers or, if all are, the first missing one."""
         places = []  # the first such cell of every column
         for name, row in zip(names, usable.argmin(axis=0).tolist(), strict=True):
             if not usable[row, names.index(name)]:
@@ -335,12 +335,12 @@ class CsvTable(TableFile):
 
 
 def _wider_encoding(start: bytes) -> str | None:
-    """Return UTF-16 or UTF-32, if a file begins so, mostly with a mark; else None."""
+    """Return UTF-16 or UTF-32 if a file begins like one, usually with a mark; else None."""
     if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
         return "utf-32"
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
-    # Half of every ASCII character is zero there, and nothing is in text of other encodings.
+    # In UTF-16 a byte of every ASCII character is zero; text in other encodings has no zeros.
     zeros = (start[:1] == b"\0", start[1:2] == b"\0")
     return {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get(zeros)
 
@@ -361,7 +361,7 @@ def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
 def _header_line(lines: list[tuple[int, str]], separator: str | None) -> int:
     """Return the line of the header, if only one is possible; else the first.
 
-    Below it, a separator must split all lines into as many fields.
+    A separator must split all lines from there on into equally many fields.
     """
     possible = set()
     for mark in SEPARATORS if separator is None else [separator]:
@@ -374,7 +374,7 @@ def _header_line(lines: list[tuple[int, str]], separator: str | None) -> int:
 
 
 def _separator(path: Path, lines: list[str]) -> str:
-    """Return the separator that splits the first lines into the most fields, as many in each."""
+    """Return the separator that splits all first lines into the same, largest number of fields."""
     widths = {mark: [len(fields) for fields in _split(lines, mark)] for mark in SEPARATORS}
     several = {mark: counts for mark, counts in widths.items() if counts and counts[0] > 1}
     equal = {mark: counts for mark, counts in several.items() if len(set(counts)) == 1}
@@ -392,13 +392,13 @@ def _separator(path: Path, lines: list[str]) -> str:
 def _split(lines: list[str], separator: str) -> list[list[str]]:
     """Return the fields of the first lines, up to the first malformed one."""
     records: list[list[str]] = []
-    with suppress(csv.Error):  # the file is read strictly later, which names the line
+    with suppress(csv.Error):  # strict reading later names the line
         records.extend(fields for fields in csv.reader(lines, delimiter=separator) if fields)
     return records
 
 
 def _decimal(lines: list[str], separator: str) -> str:
-    """Return the decimal mark: a comma only if numbers in the first lines have it and no point."""
+    """Return the decimal mark: a comma if the first numbers have commas but no points."""
     if separator != ";":
         return "."
     cells = [cell.strip() for fields in _split(lines, separator) for cell in fields]

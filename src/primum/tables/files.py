@@ -1,20 +1,20 @@
 """Tables in files: one reader of CSV, Parquet and spreadsheets, whole or in parts.
 
-``open_table`` decides by the name of a file what it is. The ``TableFile`` that it returns is read
+``open_table`` recognises the kind of a file by its name. The ``TableFile`` that it returns is read
 
 * as a whole, by ``frame``: cells stay as people wrote them unless a column has only numbers, and
-  ``columns`` decides what they mean;
-* in parts, by ``parts``, where a table can be of any size: features must be finite numbers in every
-  row, otherwise an error names the place; other columns are passed on as written, because `007` and
-  `7` are different labels, and different identifiers.
+  the module ``columns`` decides what they mean;
+* in parts, by ``parts``, for tables of any size: features must be finite numbers in every row,
+  otherwise an error names the place; other columns are passed on as written, because `007` and `7`
+  are different labels, and different identifiers.
 
 Either way the same ``TableFormat`` says how the file is written.
 
 The names of the columns are in the first row, unless that is a title: a row with at most half of
-its cells filled. Below titles they are in the first row that is none, if its cells are different
-names, all but at most one of them filled, and if the rows confirm that it is no row of data: the
-titles are single cells, or numbers follow below it. In any other case they are in the first row,
-and the user can name another.
+its cells filled. Below titles they are in the first row that is not a title, if its cells are
+different names with at most one gap and other rows confirm that it is not data: titles are single
+cells, or numbers follow below. In any other case they are in the first row, and the user can name
+another.
 
 Text is written to a spreadsheet as text, even if it looks like a formula.
 """
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 # The library that reads a spreadsheet, by its suffix.
 SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
-FIRST_ROWS = 50  # among which the names of the columns are looked for
+FIRST_ROWS = 50  # rows that are searched for the names of the columns
 
 Row = Sequence[Any]
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a table is written in a file; what is left open is detected.
+    """How a table is written in a file; what it leaves open is detected.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ class TableFile(ABC):
     columns : list of str
         Names of its columns.
     row_identifiers : list of str
-        Those that seem to identify rows: columns of a CSV file without a name, or the index of a
+        Columns that seem to identify rows: those of a CSV file without a name, or the index of a
         DataFrame stored as Parquet.
     is_text : bool
         Whether its cells are text, whatever they contain.
     decimal : str or None
-        The decimal mark that was given or, once ``frame`` was read, that its text shows.
+        The decimal mark that was given or, after ``frame``, that the text shows.
     """
 
     is_text: ClassVar[bool] = False
@@ -115,22 +115,22 @@ class TableFile(ABC):
     def frame(self, as_text: Sequence[str] = ()) -> "pd.DataFrame":
         """Return the whole table, with missing cells where they are empty or marked.
 
-        Columns of a CSV file are numbers if all of their cells are, unless they are among
-        ``as_text``: 007.
+        Columns of a CSV file become numbers if all their cells are numbers, unless they are among
+        ``as_text``, such as codes like 007.
         """
 
     @abstractmethod
     def numbered(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield every row that is not empty with its line or row number in the file, from 1.
 
-        Cells are as they are, those of a CSV file without surrounding spaces, and "" where empty.
+        Cells are returned as they are, but "" where empty, and without surrounding spaces in CSV.
         """
 
     @abstractmethod
     def pandas_code(self) -> str:
-        """Return the expression by which pandas reads what ``frame`` reads.
+        """Return the Python expression with which pandas reads what ``frame`` reads.
 
-        Cells of a CSV file stay text, which ``primum.compare`` reads as it reads numbers.
+        Cells of a CSV file stay text, because ``primum.compare`` reads numbers in text itself.
         """
 
     def cells_at(self, positions: Index) -> "pd.DataFrame":
@@ -150,7 +150,7 @@ class TableFile(ABC):
         return rows.iloc[np.argsort(order)]
 
     def header_in_words(self, name: str) -> str:
-        """Return where the names of columns were read from, for an error on the absent ``name``."""
+        """Return where column names were read from, for the error that ``name`` is missing."""
         return ""
 
     def require(self, names: Sequence[str], columns: Iterable[str] | None = None) -> None:
@@ -162,14 +162,14 @@ class TableFile(ABC):
 
 
 def _object_column(column: Any) -> "pd.Series":
-    """Return a column of Arrow as Python objects, whole numbers also beside missing ones."""
+    """Return an Arrow column as Python objects; integers stay integers beside missing cells."""
     import pandas as pd
 
     return pd.Series(column.to_pylist(), dtype=object)
 
 
 def table_kind(path: Path) -> str:
-    """Return whether a path is "CSV", "Parquet" (a folder is) or a "spreadsheet", by its name."""
+    """Return "CSV", "Parquet" (also for a folder) or "spreadsheet", by the name of a path."""
     name = path.name.lower()
     if path.is_dir() or name.endswith(SUFFIXES):
         return "Parquet"
@@ -181,7 +181,7 @@ def table_kind(path: Path) -> str:
 
 
 def not_a_table(path: Path, text: Iterable[str], spreadsheets: Iterable[str]) -> str:
-    """Return the sentence for a name that is none of a table."""
+    """Return the error sentence for a file name that is not a table's."""
     return (
         f"{path} is neither CSV nor Parquet by its name: it must end in one of "
         f"{', '.join((*text, *SUFFIXES))}, or, for a spreadsheet, {', '.join(spreadsheets)}."
@@ -247,7 +247,7 @@ class ParquetTable(TableFile):
         import pyarrow.parquet as pq
 
         try:
-            # Without pandas' metadata a stored index is a column like any other.
+            # Ignoring pandas' metadata turns a stored index into a column like any other.
             return pq.read_table(self.path).to_pandas(ignore_metadata=True)
         except (pa.ArrowException, OSError) as problem:
             raise ValueError(
@@ -327,7 +327,7 @@ def first_line(problem: BaseException) -> str:
 
 
 def column_names(path: Path, header: Iterable[str]) -> list[str]:
-    """Return the names in a header; one that is empty becomes "column 3", by its position."""
+    """Return the names in a header; an empty one becomes "column 3", by its position."""
     names = [name or f"column {j}" for j, name in enumerate(header, 1)]
     if len(set(names)) < len(names):
         name = Counter(names).most_common(1)[0][0]
@@ -336,7 +336,7 @@ def column_names(path: Path, header: Iterable[str]) -> list[str]:
 
 
 def find_header(rows: Sequence[Row]) -> int:
-    """Return the position of the row with the names, among rows without empty ones.
+    """Return the position of the row with the column names, among non-empty rows.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def find_header(rows: Sequence[Row]) -> int:
 
 
 def _is_title(row: Row, width: int) -> bool:
-    """Return whether a row is a title, unless it names one of two columns only."""
+    """Return whether a row is a title; a row that names one of two columns is not."""
     n_filled = sum(map(_is_filled, row))
     return 2 * n_filled <= width and (width > 2 or _is_filled(row[0]))
 
@@ -381,7 +381,7 @@ def _is_number(cell: Any) -> bool:
     return _is_filled(cell)  # also dates and times
 
 
-MOST_ROWS = 2**20 - 1  # of a sheet, without the names of the columns
+MOST_ROWS = 2**20 - 1  # rows of a sheet, without the header
 
 
 class Spreadsheet(TableFile):
@@ -392,7 +392,7 @@ class Spreadsheet(TableFile):
     path : Path
         The file.
     table_format : TableFormat
-        Which sheet and which row of it has the names, and the markers of missing cells.
+        Which sheet to read, which of its rows has the names, and the markers of missing cells.
     """
 
     def __init__(self, path: Path, table_format: TableFormat) -> None:
@@ -489,7 +489,7 @@ def _cells_of(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]
 
 
 def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) -> None:
-    """Write rows as a sheet, in which text stays text even if it looks like a formula.
+    """Write rows as a sheet; text stays text even if it looks like a formula.
 
     Parameters
     ----------
@@ -498,7 +498,7 @@ def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) 
     rows : iterable of sequence
         The names of the columns, and every row.
     what : str
-        What the rows are, in words that follow "write", for errors.
+        What the rows are, in words that follow "write" in errors.
     """
     with needed("Spreadsheets", f"write {what} as CSV"):
         from openpyxl import Workbook
@@ -514,7 +514,7 @@ def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) 
 
 
 def _cell(sheet: Any, value: Any, what: str) -> Any:
-    """Return a cell; text that begins with = is no formula."""
+    """Return a cell; text that begins with = does not become a formula."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
 

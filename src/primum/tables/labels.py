@@ -1,8 +1,8 @@
 """Labels of a table: classes as written, or numbers; None where a label is unknown.
 
-Columns that primum writes into a table to be labelled are found again: a sheet of rows to label has
-a number for every row and a mark: its labels are not a random sample (``primum.reading.known``).
-Neither column is a feature.
+Columns that primum writes into a sheet of rows to label are recognised in tables: a number for
+every row, and a mark that its label is not from a random sample (``primum.reading.known``). Neither
+column is a feature.
 """
 
 import math
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from primum.tables.files import TableFile
 
 
-# Integers in canonical form; 007 is a name. pandas writes 7.0 if some are missing.
+# Integers in canonical form; 007 is a name. pandas writes 7.0 if some labels are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 WHOLE_FLOAT = re.compile(r"(0|-?[1-9]\d{0,14})\.0", re.ASCII)
-LARGEST = 2**63  # integers from here on are objects to NumPy
+LARGEST = 2**63  # NumPy stores larger integers as objects
 # Common markers of unknown labels, in lower case. They may also be names of classes.
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
-# If at least this share of the labels are numbers, the others are probably errors.
+# If at least this share of the labels is numeric, the others are probably errors.
 NUMBERS_SHARE = 0.9
-# Strings for which the estimators raise an error if they are class names.
+# Strings that estimators refuse as class names.
 REFUSED_AS_CLASS = ("-1", "nan", "None", "<NA>")
 
 
@@ -62,7 +62,7 @@ def typed_labels(
 ) -> list[Any]:
     """Return labels as bool, int, float or str, with None for unknown ones.
 
-    ``where`` names the column in an error; numbers in text become numbers if ``from_text``.
+    ``where`` names the column in errors; with ``from_text``, numbers in text become numbers.
     """
     labels = [None if _is_missing(value, missing) else value for value in values]
     given = [label for label in labels if label is not None]
@@ -71,14 +71,14 @@ def typed_labels(
         convert = _number_from_text(given)
     else:
         whole = all(isinstance(label, float) and label.is_integer() for label in given)
-        convert = int if whole else None  # missing values turn integers into floats
+        convert = int if whole else None  # missing values have turned integers into floats
     if convert is not None:
         labels = [None if label is None else convert(label) for label in labels]
     return _without_minus_one(labels)
 
 
 def check_classes(labels: Sequence[Any], where: str, advice: str) -> None:
-    """Raise an error if a label more likely marks unknown ones, or if labels are measurements.
+    """Raise an error if a label probably marks unknown ones, or if labels are measurements.
 
     ``advice`` says how to name a marker.
     """
@@ -87,10 +87,10 @@ def check_classes(labels: Sequence[Any], where: str, advice: str) -> None:
 
 
 def _check_markers(labels: Sequence[Any], where: str, advice: str) -> None:
-    """Raise an error if a label more likely marks unknown ones.
+    """Raise an error if a label probably marks unknown ones.
 
-    With two labels, one of them "NA", both may be classes: then no error is raised. ``advice`` says
-    how to name a marker.
+    Of two labels, even "NA" may be a class, so no error is raised. ``advice`` says how to declare a
+    marker.
     """
     classes = set(labels) - {None}
     text = doubtful_label(labels)
@@ -110,9 +110,9 @@ def refuse_measurements(labels: Sequence[Any], where: str) -> None:
 
 
 def _numbers(labels: Sequence[Any], decimal: str | None = None) -> Floats:
-    """Return labels as numbers; none if one is a name, as 007 is.
+    """Return labels as numbers; an empty array if one is a name, such as 007.
 
-    A few texts such as "5 %" are names too, but many are amounts.
+    A few different texts such as "5 %" are names too; many are amounts.
     """
     texts = {label for label in labels if isinstance(label, str)}
     plain = all(map(NUMBER.fullmatch, texts))
@@ -123,7 +123,7 @@ def _numbers(labels: Sequence[Any], decimal: str | None = None) -> Floats:
 
 
 def doubtful_label(labels: Sequence[Any]) -> str | None:
-    """Return a label that may be a marker of unknown ones, as text."""
+    """Return a label that may mark unknown ones, as text; None if there is none."""
     texts = {str(label) for label in labels if isinstance(label, str) or type(label) is int}
     return min((text for text in texts if text.lower() in DOUBTFUL), default=None)
 
@@ -164,7 +164,7 @@ def _without_minus_one(labels: list[Any]) -> list[Any]:
 def read_labeled_rows(
     table: "TableFile", names: Sequence[str], target: str, missing: Sequence[str]
 ) -> tuple[Floats, list[Any]]:
-    """Read features and labels; raise an error if the labels cannot be classes.
+    """Return features and labels; raise an error if the labels cannot be classes.
 
     Parameters
     ----------
@@ -195,14 +195,14 @@ def read_labeled_rows(
 
 @dataclass(frozen=True)
 class TableLabels:
-    """The column of a table that is predicted.
+    """The target column of a table.
 
     Attributes
     ----------
     labels : array of shape (n_rows,)
         Classes (bool, int or str) or numbers (float); None where unknown.
     kind : TargetKind
-        Which of the two, and how that was found out.
+        Whether they are classes or numbers, and how that was decided.
     """
 
     labels: AnyArray
@@ -238,7 +238,7 @@ def read_target_column(
     missing : sequence of str
         Markers of unknown labels, in addition to empty cells.
     target_kind : {"auto", "classes", "numbers"}
-        What it contains; "auto" finds out.
+        What it contains; "auto" detects it.
     decimal : {".", ","} or None
         The decimal mark of the table; None if nothing shows it.
 
@@ -261,7 +261,7 @@ def read_target_column(
         _check_any(given, len(labels), where)
         kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(given, decimal)])))
         return TableLabels(_as_numbers(cells, labels, missing, where, decimal), kind)
-    # Of many whole numbers, which may be measurements, there is something to say.
+    # Many whole numbers may be measurements, so the advice names that option too.
     either = f"pass {SAY_NUMBERS} if they are numbers to predict, or " if kind.how else ""
     _check_markers(labels, where, f"{either}add {{}} to missing")
     _check_known(labels, cells, where)
@@ -273,7 +273,7 @@ def read_target_column(
 
 
 def _notes(labels: Sequence[Any], decimal: str | None) -> Iterator[str]:
-    """Yield what is said of numbers that are written as text: their unit, doubtful points."""
+    """Yield remarks on numbers written as text: their unit, and points of doubtful meaning."""
     import pandas as pd
 
     reading = _best_reading(labels, decimal)
@@ -302,13 +302,13 @@ def _kind(labels: Sequence[Any], where: str, decimal: str | None) -> TargetKind:
 
 
 def _best_numbers(labels: Sequence[Any], decimal: str | None) -> Floats:
-    """Return labels as numbers, by the reading of the most; NaN for others."""
+    """Return labels as numbers, by the reading that fits the most; NaN for the others."""
     reading = _best_reading(labels, decimal)
     return np.array([number_of(label, reading) for label in labels])
 
 
 def _best_reading(labels: Sequence[Any], decimal: str | None) -> str:
-    """Return the decimal mark and the unit by which the most labels are numbers."""
+    """Return the decimal mark and the unit with which the most labels are numbers."""
     marks, unit = marks_by_preference(decimal), common_unit(labels)
     readings = [*marks, *(f"{mark} {unit}" for mark in marks if unit)]
     n_unread = {how: sum(math.isnan(number_of(cell, how)) for cell in labels) for how in readings}
@@ -322,7 +322,7 @@ def _as_numbers(
     where: str,
     decimal: str | None,
 ) -> AnyArray:
-    """Return the labels as numbers; raise an error for what is not a finite one."""
+    """Return the labels as numbers; raise an error for one that is not a finite number."""
     given = [None if _is_missing(cell, missing) else cell for cell in cells]
     rows = [row for row, cell in enumerate(given) if cell is not None]
     numbers = _best_numbers([given[row] for row in rows], decimal)
@@ -375,12 +375,12 @@ NUMBERS_SHEET = "It numbers the rows of a sheet to be labelled."
 
 
 def chosen_column(columns: Sequence[str], named: str | None) -> str | None:
-    """Return the column that marks chosen labels: the one that was named, or primum's own."""
+    """Return the column that marks chosen labels: the one the user named, or primum's own."""
     return CHOSEN if named is None and CHOSEN in columns else named
 
 
 def marked_rows(values: "pd.Series", missing: Sequence[str] = ()) -> Mask:
-    """Return which cells mark their row: those that are neither empty nor "no", 0 or false.
+    """Return which cells mark their row: those that are neither empty, "no", 0 nor false.
 
     Examples
     --------
@@ -395,7 +395,7 @@ def marked_rows(values: "pd.Series", missing: Sequence[str] = ()) -> Mask:
 
 
 def recognised(columns: Sequence[str], named: str | None) -> str:
-    """Return a sentence if primum's own column is found although none was named, else nothing."""
+    """Return a sentence if primum's own column is used although none was named; else empty."""
     if named is not None or CHOSEN not in columns:
         return ""
     return (

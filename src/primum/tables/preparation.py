@@ -2,12 +2,12 @@
 
 It takes the table as people wrote it, and can be fitted inside every fold: medians, levels and
 scales are learnt from the rows it is fitted to. Its output is dense, unless there is free text, and
-has feature names such as ``age``, ``colour=red``, ``joined (days)`` and ``remark: late``. The terms
-of text have no weights yet: what follows learns these, see ``steps_after``.
+has feature names such as ``age``, ``colour=red``, ``joined (days)`` and ``remark: late``. Terms of
+text have no weights yet; later steps learn these, see ``steps_after``.
 
-The block of an embedding is centred, and divided by one common scale, so that directions which vary
-more keep their weight. Scaled one by one, those that are mostly noise would count as much as the
-others.
+The block of an embedding is centred and divided by one common scale, so that directions which vary
+more keep their weight. If columns were scaled one by one, those that are mostly noise would count
+as much as the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ from primum.tables.text import TermWeights, TextFeatures
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
-# A block of an embedding weighs as much as this many scaled columns, if it has as many.
+# A block of an embedding weighs at most as much as this many scaled columns.
 MOST_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
@@ -50,12 +50,12 @@ class ReadCells(TransformerMixin, BaseEstimator):
     kind : {"number", "date", "time", "boolean", "category", "vector"}
         What the columns contain.
     reading : str, default=""
-        The decimal mark of numbers, with their unit, or the layout of dates, written as text; the
-        length of vectors.
+        How text is read: the decimal mark of numbers, with their unit, or the layout of dates; for
+        vectors, their length.
     missing : sequence of str, default=()
         Markers of missing cells, in addition to empty ones.
     indicator : bool, default=False
-        Whether to return 1 where a cell is missing and 0 elsewhere, instead of its content.
+        Whether to return 1 where a cell is missing and 0 elsewhere, instead of the content.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> AnyArray:
-        """Return the cells: numbers with NaN where missing; of categories, text.
+        """Return the cells: numbers with NaN where missing, or text for categories.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_rows, n_columns)
-            The content of the cells; of vectors, one column for each number.
+            The content of the cells; vectors have one column for each number.
         """
         cells = np.column_stack([self._read(X[name]) for name in self.feature_names_in_])
         return np.isnan(cells).astype(float) if self.indicator else cells
@@ -131,9 +131,9 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return cells
 
     def _numbers(self, values: Any) -> AnyArray:
-        """Return numbers, read with the other decimal mark or no unit where that reads more cells.
+        """Return numbers, with the other decimal mark or without a unit if that reads more cells.
 
-        A table to predict may have been written on another computer than that to learn from.
+        A table to predict may have been written on another computer than the table of the fit.
         """
         if hasattr(values.dtype, "kind") and values.dtype.kind in "biuf":
             return numbers_of(values, self.reading, self.missing)
@@ -142,7 +142,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
         return min(readable, key=lambda numbers: int(np.isnan(numbers).sum()))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns; of dates, times and missing cells, with a remark.
+        """Return the names of the columns, with a suffix for dates, times and missing cells.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class ScaledTogether(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class PreparedColumns(ColumnTransformer):
-    """A ColumnTransformer that also takes tables of other libraries than pandas, such as polars."""
+    """A ColumnTransformer that also takes tables of libraries other than pandas, such as polars."""
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit all transformers, see ColumnTransformer."""
@@ -241,18 +241,18 @@ class PreparedColumns(ColumnTransformer):
 
 
 class PreparedByLabeled(PreparedColumns):
-    """The same, learning medians, levels and scales from rows with a label only.
+    """The same, but medians, levels and scales are learnt from labelled rows only.
 
-    A safe stack and the baseline of its comparison, which is fitted to labelled rows, then receive
+    Then a safe stack and the baseline of its comparison, which is fitted to labelled rows, receive
     the same features.
     """
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit all transformers to the rows whose label is known, all if y is not given."""
+        """Fit all transformers to the rows whose label is known; to all rows without y."""
         if y is not None:
             labeled = np.flatnonzero(known_mask(np.asarray(y)))
             X, y = take_rows(as_pandas(X), labeled), np.asarray(y)[labeled]
-        super().fit_transform(X, y, **params)  # which is all that a ColumnTransformer's fit does
+        super().fit_transform(X, y, **params)  # a ColumnTransformer's fit does no more
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -266,7 +266,7 @@ def level_name(column: str, level: Any) -> str:
 
 
 def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnTransformer:
-    """Return the transformer of a table's columns.
+    """Return the transformer that prepares a table's columns.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
     Returns
     -------
     PreparedColumns
-        Not yet fitted. It needs the columns that are features; others are ignored.
+        The transformer, not yet fitted. It needs the columns that are features; others are ignored.
     """
     used = [column for column in columns if column.used]
     if not used:
@@ -297,7 +297,7 @@ def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnT
 def columns_read(transformer: ColumnTransformer) -> dict[str, list[str]] | None:
     """Return the columns that a fitted transformer reads, with kind and reading.
 
-    None if it is another transformer than ``preparing`` returns.
+    None if the transformer does not come from ``preparing``.
     """
     columns: dict[str, list[str]] = {}
     for _, part, names in transformer.transformers_:
@@ -316,7 +316,7 @@ def _set_aside(columns: Sequence[Column]) -> str:
 
 
 def _parts(used: Sequence[Column], missing: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
-    """Yield (name, transformer, columns) of the columns that are treated in the same way."""
+    """Yield (name, transformer, columns) for columns that are treated in the same way."""
     for kind, reading, block in dict.fromkeys(map(_treatment, used)):
         same = [column for column in used if _treatment(column) == (kind, reading, block)]
         name = f"{kind} {reading} {block}".strip().replace("__", "_")
@@ -331,16 +331,16 @@ def _parts(used: Sequence[Column], missing: list[str]) -> Iterator[tuple[str, An
 
 
 def _treatment(column: Column) -> tuple[str, str, str]:
-    """Return what columns must have in common to be treated together."""
+    """Return the key that columns must share to be treated together."""
     block = column.name if column.kind in ("text", "vector") else column.block
     return column.kind, column.reading, block
 
 
 def sets_scales(transformer: Any) -> bool:
-    """Return whether a preparation has features that must keep the scales that it gives them.
+    """Return whether a preparation has features whose scales must not be changed afterwards.
 
     These are text, embeddings, and the zeros and ones of categories and missing cells: if they were
-    standardised, a category with few rows would count many times as much as for other models.
+    standardised, a category with few rows would get many times its weight.
     """
     parts = transformer.transformers if isinstance(transformer, PreparedColumns) else ()
     last = [part[-1] if isinstance(part, Pipeline) else part for _, part, _ in parts]
@@ -349,10 +349,10 @@ def sets_scales(transformer: Any) -> bool:
 
 
 def steps_after(transformer: Any, *, uses_unlabeled: bool) -> list[Any]:
-    """Return the transformers that must follow a preparation, unless a method learns them itself.
+    """Return the steps that must follow a preparation, unless a method includes them itself.
 
-    The terms of text are weighted by the rows that a method is fitted to. For one that is fitted to
-    unlabelled rows too, they are reduced to components of these.
+    Terms of text get weights that are learnt from the rows that a method is fitted to. For a method
+    that uses unlabelled rows, they are reduced to components of all these rows.
     """
     parts = transformer.transformers if isinstance(transformer, PreparedColumns) else ()
     has_text = any(isinstance(part, TextFeatures) for _, part, _ in parts)

@@ -1,10 +1,9 @@
-"""What to learn in a table: which cells are features, labels, identities and groups.
+"""The learning problem in a table: which cells are features, labels, identifiers and groups.
 
-Rows that are no cases are left out. The last row of a spreadsheet may be the total of the others:
-it has no label, and its numbers are the sums of their columns. One sum may be a coincidence, so at
-least two are needed, unless the row says that it is a total. All its numbers must be sums, unless
-it says so or has no other cells: then half may be something else, such as a mean. A table that is
-too long can be reduced to a random sample.
+A last row that is the total of the others, as in spreadsheets, is left out: it has no label, and
+its numbers are the sums of their columns. One sum may be a coincidence, so at least two are needed,
+unless the row says that it is a total. All its numbers must be sums, unless it says so or has no
+other cells: then half may be something else, such as a mean. Long tables can be sampled.
 """
 
 import re
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
 
 
 LEAST_ROWS = 3  # above a total
-# Labelled rows of every class that a sample has, if there are as many.
+# Labelled rows of every class that a sample keeps, if there are enough.
 LEAST_OF_CLASS = 50
-# Relative: cells that are written with fewer digits than they have do not add up exactly.
+# Relative tolerance, because rounded cells do not add up exactly.
 SUM_TOLERANCE = 1e-6
 WORDS = re.compile(
     r"\b(sub|grand )?(total|sum|summe|gesamt|totaal|totale|som|suma)s?\b", re.IGNORECASE
@@ -54,7 +53,7 @@ WORDS = re.compile(
 def without_total(
     frame: "pd.DataFrame", target: str | None, missing: Sequence[str]
 ) -> tuple["pd.DataFrame", str]:
-    """Return a table without a last row that is a total, and a sentence on it, or an empty one."""
+    """Return a table without a last row that is a total, and a sentence on it, else empty."""
     columns = summed_columns(frame, target, missing)
     if not columns:
         return frame, ""
@@ -86,7 +85,7 @@ def summed_columns(frame: "pd.DataFrame", target: str | None, missing: Sequence[
 def _numbers(frame: "pd.DataFrame", missing: Sequence[str]) -> Iterator[tuple[str, Floats]]:
     """Yield the columns whose last cell is a number other than 0, as numbers.
 
-    Of 860, 1.822 and 2.682 the last is the sum of the others only if points separate thousands.
+    In 860, 1.822 and 2.682 the last is the sum of the others only if points separate thousands.
     """
     for name in frame.columns:
         last = frame[name].iloc[-1:]
@@ -111,17 +110,18 @@ class TableProblem:
     Attributes
     ----------
     X : DataFrame
-        The features, with cells read as their kind says.
+        The features, with cells read according to their kind.
     labels : array of shape (n_rows,)
         Classes (bool, int or str) or numbers (float), None where unknown.
     ids : array of shape (n_rows,) or None
-        What identifies the rows, as text.
+        Identifiers of the rows, as text.
     groups : array of shape (n_rows,) or None
         Groups of rows, as text.
     columns : list of Column
         All columns of the table, and what is done to each.
     transformer : ColumnTransformer
-        The preparation of the features, not yet fitted; it also takes the table as it was written.
+        The preparation of the features, not yet fitted; it also accepts the table as it was
+        written.
     target : str
         Name of the column with the labels.
     arguments : dict
@@ -131,7 +131,7 @@ class TableProblem:
     frame : DataFrame
         The table as it was written, without a row of totals.
     chosen : bool array of shape (n_rows,) or None
-        Which rows are marked: their labels, if they have one, were not drawn at random.
+        Which rows are marked: their labels, if any, were not drawn at random.
     kind : TargetKind
         Whether the labels are classes or numbers.
     """
@@ -179,14 +179,14 @@ def table_problem(
     missing : sequence of str
         Markers of missing cells and labels, in addition to empty ones.
     independent_rows : bool
-        Whether it is known that no rows belong together.
+        Whether no rows belong together, to the user's knowledge.
     chosen : str or bool array of shape (n_rows,), optional
-        Column that marks labels which were not drawn at random, or which rows have one; by default
+        Column that marks labels which were not drawn at random, or a mask of their rows; by default
         the column ``primum_chosen``, if there is one.
     target_kind : {"auto", "classes", "numbers"}
-        What the labels are; "auto" finds out.
+        What the labels are; "auto" detects it.
     decimal : {".", ","} or None
-        The decimal mark of numbers written as text; None finds out.
+        The decimal mark of numbers written as text; None detects it.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[
 
 
 def features_like(problem: TableProblem, frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the features of other rows, read as the columns of a problem are.
+    """Return the features of other rows, read as in a problem.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def features_like(problem: TableProblem, frame: "pd.DataFrame") -> "pd.DataFrame
     Returns
     -------
     DataFrame
-        The features, in the order of the problem's.
+        The features, in the order of ``problem.X``.
     """
     return _features(frame, problem.columns, problem.arguments["missing"])
 
@@ -386,7 +386,7 @@ def sampled(
         return frame, ""
     column = read_target_column(frame[target], target, missing, target_kind, decimal)
     labels = column.labels
-    if column.kind.is_numeric:  # as if all rows were of one class
+    if column.kind.is_numeric:  # treated as one class
         labels = object_array(None if label is None else NUMBERS for label in labels)
     rng = np.random.default_rng(seed)
     labeled = _labeled_sample(labels, max_rows // 2, rng)

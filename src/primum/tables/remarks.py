@@ -1,38 +1,38 @@
-"""What is suspicious about a table: rows that belong together, labels spelt in two ways, leaks.
+"""Suspicious things in a table: rows that belong together, labels spelt in two ways, leaks.
 
 Nothing is changed: an alert says what was seen, and the user decides.
 
-A leak is a column that is known only together with the label, and so gives it away. But a column
-that predicts well is mostly a good one: body measurements tell species apart. So a column is named
-only if something else would be hard to explain:
+A leak is a column that is known only together with the label, and so gives it away. But most
+columns that predict well are just good: body measurements tell species apart. So a column is named
+only if it is hard to explain otherwise:
 
 * it is empty in every unlabelled row;
 * it is the label in other words: its values and the classes correspond one to one;
-* by it alone nearly all labels are predicted, and by all other columns together they are not.
+* it alone predicts nearly all labels, and all other columns together do not.
 
-By a column alone, a labelled row has the class that most of the other labelled rows with the same
-value have, or, of numbers, those with the nearest value. By the other columns, it has the class
-that a forest predicts which is fitted to other labelled rows.
+A column alone predicts the class of most other labelled rows with the same value or, for numbers,
+of those with the nearest value. The other columns predict by a forest that is fitted to other
+labelled rows.
 
-Of a numeric target, a column is named if it is the target in other units, so that its values and
-the targets have nearly the same order, or if it alone explains nearly all of the variance, and all
-other columns together do not. By a column alone, a labelled row then has the mean target of the two
-rows with the next smaller and the next larger value.
+With a numeric target, a column is named if it is the target in other units, so that its values and
+the targets have nearly the same order, or if it alone explains nearly all of the variance and all
+others together do not. A column alone then predicts the mean target of the two rows with the next
+smaller and the next larger value.
 
-Rows may belong together though nobody said so, such as the diary entries of one person. If some
-rows of a person are trained on and others held out, models are judged too favourably. Where rows
-belong together, labels are mostly given person by person, so that few values of the column that
-names the persons occur in both labelled and unlabelled rows. With labels at random, many do.
+Rows may belong together although nobody said so, such as the diary entries of one person. If some
+rows of a person are trained on and others held out, models are judged too favourably. Such rows are
+mostly labelled person by person, so few values of the column that names the persons occur in both
+labelled and unlabelled rows. With labels at random, many do.
 
-The test: L of N rows are labelled, and a value that n rows have occurs in both kinds or not. Were
-each row labelled with the probability p = L / N, independently, values would occur in both
-independently, with the probabilities q = 1 - p**n - (1 - p)**n. Labels of L rows at random are such
-labels, given that their number is L. So the probability that at most t values occur in both is at
-most that of independent labels (at most the minimum over s >= 0 of e**(s t) times the product of
-1 - q + q e**-s, by Chernoff) divided by the probability that their number is L. This is a bound for
-every table, without simulation. It is corrected for the number of columns by Bonferroni's method.
-Of nested columns whose values never occur in both, such as persons within clinics, the coarsest
-has the smallest bound, and this is the one to ask for.
+The test: L of N rows are labelled, and a value that n rows share occurs in both kinds or not. If
+each row were labelled independently with probability p = L / N, values would occur in both kinds
+independently, with the probabilities q = 1 - p**n - (1 - p)**n. Labelling L rows at random is the
+same, given that the number of labels is L. So the probability that at most t values occur in both
+kinds is at most that with independent labels (at most the minimum over s >= 0 of e**(s t) times the
+product of 1 - q + q e**-s, by Chernoff) divided by the probability that their number is L. This
+bound holds for every table, and is corrected for the number of columns by Bonferroni's method.
+Among nested columns whose values never occur in both kinds, such as persons in clinics, the
+coarsest has the smallest bound and is named.
 """
 
 import shlex
@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What has a smaller probability than 2**-20 by chance is no accident.
+# What has a probability below 2**-20 by chance is no accident.
 LEAST_BITS = 20
-# The share of the errors of guessing that a column alone avoids, or of the variance that it
-# explains, at least, and what all others together do at most.
+# Share of the errors of guessing avoided, or of the variance explained: at least the first by a
+# leaking column alone, at most the second by all others together.
 NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
-# Labelled rows, folds and trees of the forest that judges the other columns: more only take time.
+# Labelled rows, folds and trees of the forest that judges the other columns: more only cost time.
 MAX_ROWS, N_FOLDS, N_TREES = 2000, 3, 25
 # Fewer numbers may have the order of the target by chance.
 LEAST_ROWS = 20
-# The rank correlation from which on two orders are nearly the same.
+# The least rank correlation of two orders that are nearly the same.
 SAME_ORDER = 0.9995
 ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
@@ -125,7 +125,7 @@ def number_leak_alerts(
 def _leaks(
     empty: Sequence[str], same: Sequence[str], what: str, telling: Iterable[str]
 ) -> list[Alert]:
-    """Return alerts on columns that are empty, the same as the label, or tell nearly all of it."""
+    """Return alerts on columns that are empty, equal the label, or predict nearly all of it."""
     by_name = [*_named(empty, "empty in every unlabelled row"), *_named(same, what)]
     by_itself = (f"{text} If it is {ADVICE}" for text in telling)
     return [Alert("leak", text) for text in (*by_name, *by_itself)]
@@ -134,7 +134,7 @@ def _leaks(
 def _only_labeled(
     X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column]
 ) -> tuple[Mask, list[Column], list[str]]:
-    """Return the labelled rows, the features, and those filled in labelled rows only."""
+    """Return the labelled rows, the features, and the names of those filled in these rows only."""
     labeled = is_given(labels)
     used = [column for column in columns if column.used]
     given = {column.name: X[column.name].notna().to_numpy() for column in used}
@@ -154,7 +154,7 @@ def _named(names: Sequence[str], what: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a column as codes; ``values`` are the numbers that these stand for, if any."""
+    """The cells of a column as codes; ``values`` are the numbers that codes stand for, if any."""
 
     codes: Index
     values: Floats | None
@@ -170,10 +170,10 @@ def cell_codes(cells: AnyArray) -> Cells:
 
 
 def corresponds(cells: Index, codes: Index) -> bool:
-    """Return whether values and classes correspond one to one, which is no accident.
+    """Return whether values and classes correspond one to one, and not by accident.
 
-    Had each row the class of its value by chance, the probability would be that of the classes of
-    all rows, but for the first row of each class.
+    The probability of this by chance is that of the classes of all rows but the first of each
+    class.
     """
     pairs = len(np.unique(cells * (codes.max() + 1) + codes))
     counts = np.bincount(codes)
@@ -183,7 +183,7 @@ def corresponds(cells: Index, codes: Index) -> bool:
 
 
 def right_alone(cells: Cells, codes: Index) -> int:
-    """Return how many labels are right by a column alone; a row's own label is not used."""
+    """Return how many labels a column alone predicts correctly, without the row's own label."""
     votes = np.zeros((cells.codes.max() + 1, codes.max() + 1))
     np.add.at(votes, (cells.codes, codes), 1)
     rows = np.arange(len(codes))
@@ -198,9 +198,9 @@ def right_alone(cells: Cells, codes: Index) -> int:
 
 
 def _nearest_votes(values: Floats, votes: Floats) -> Floats:
-    """Return the votes of the nearest other value of each; of both, if they are as near."""
+    """Return, for each value, the votes of the nearest other value, or of two if equally near."""
     gaps = np.diff(values)
-    gaps = np.where(np.isnan(gaps), np.inf, gaps)  # missing cells are near no number
+    gaps = np.where(np.isnan(gaps), np.inf, gaps)  # a missing cell is not near any number
     below, above = np.append(np.inf, gaps), np.append(gaps, np.inf)
     nothing = np.zeros((1, votes.shape[1]))
     of_below, of_above = np.vstack([nothing, votes[:-1]]), np.vstack([votes[1:], nothing])
@@ -216,7 +216,7 @@ def _telling_labels(
     columns: Sequence[Column],
     missing: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a sentence on the column that tells nearly all labels, where the others do not."""
+    """Yield a sentence on the column that predicts nearly all labels, if the others do not."""
     from sklearn.ensemble import RandomForestClassifier
 
     n_rows, guessed = len(codes), int(np.bincount(codes).max())
@@ -239,9 +239,9 @@ def _telling_labels(
 def _only_telling(
     shares: Mapping[str, float], columns: Sequence[Column]
 ) -> tuple[str | None, list[Column]]:
-    """Return the one column that alone tells nearly all, if there is just one, and the others.
+    """Return the column that alone predicts nearly all, if there is just one, and the others.
 
-    If there are two, the other columns tell nearly all as well, and neither is remarkable.
+    If there are two, the other columns predict nearly all as well, and neither is remarkable.
     """
     telling = [name for name, share in shares.items() if share >= NEARLY_ALL]
     name = telling[0] if len(telling) == 1 else None
@@ -251,7 +251,7 @@ def _only_telling(
 def _by_forest(
     forest: Any, X: "pd.DataFrame", y: AnyArray, columns: Sequence[Column], missing: Sequence[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return labels, or numbers, and what a forest of this class predicts for them by columns."""
+    """Return labels, or numbers, and what a forest of this class predicts for them."""
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
@@ -266,7 +266,7 @@ def _avoided(right: float, guessed: float, n_rows: float) -> float:
 
 
 def in_other_units(X: "pd.DataFrame", y: Floats, columns: Sequence[Column]) -> list[str]:
-    """Return the numeric columns that have the order of the target.
+    """Return the names of numeric columns in the same order as the target.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def in_other_units(X: "pd.DataFrame", y: Floats, columns: Sequence[Column]) -> l
 def _telling_numbers(
     X: "pd.DataFrame", y: Floats, columns: Sequence[Column], missing: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a sentence on the column that tells nearly all of a target, where the others do not."""
+    """Yield a sentence on the column that explains nearly all of a target, if the others do not."""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.metrics import r2_score
 
@@ -315,7 +315,7 @@ def _telling_numbers(
 
 
 def _varied_numbers(values: "pd.Series") -> Floats | None:
-    """Return a column as numbers; None if some are missing, few differ, or it has none."""
+    """Return a column as numbers; None if it has other or missing cells, or few different ones."""
     cells: AnyArray = values.to_numpy()
     numbers = np.empty(0) if cells.dtype == object else cells.astype(float)
     varied = not np.isnan(numbers).any() and len(np.unique(numbers)) >= LEAST_ROWS
@@ -348,7 +348,7 @@ def remarks_on(
     chosen: Mask | None = None,
     numeric: bool = False,
 ) -> list[Alert]:
-    """Return alerts on rows, labels and columns that are probably not what they seem.
+    """Return alerts on rows, labels and columns that may mislead a comparison.
 
     Parameters
     ----------
@@ -363,9 +363,10 @@ def remarks_on(
     identity : str, optional
         Column that identifies the rows.
     independent : bool
-        Whether it is known which rows belong together: none, or those of a group.
+        Whether it is known which rows belong together: none, or those of one group.
     chosen : bool array of shape (n_rows,), optional
-        Which labels were not drawn at random: their rows count as unlabelled where that is assumed.
+        Which labels were not drawn at random; their rows count as unlabelled in tests that assume
+        it.
     numeric : bool
         Whether the labels are numbers to predict.
     """
@@ -386,7 +387,7 @@ def _belonging(
     missing: Sequence[str],
     identity: str | None,
 ) -> list[Alert]:
-    """Return the question which rows belong together, if there is reason to ask."""
+    """Return the question of which rows belong together, if there is reason to ask."""
     labeled = is_given(labels)
     cells = [
         (column.name, read_cells(frame[column.name], column.kind, column.reading, missing))
@@ -401,7 +402,7 @@ def _belonging(
 
 
 def _spellings(labels: Sequence[Any]) -> Iterator[Alert]:
-    """Yield an alert on labels that differ in upper and lower case only."""
+    """Yield an alert on labels that differ only in upper and lower case."""
     spelt = defaultdict(set)
     for label in labels:
         if isinstance(label, str):
@@ -417,7 +418,7 @@ def _spellings(labels: Sequence[Any]) -> Iterator[Alert]:
 
 
 def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[Alert]:
-    """Yield an alert on labelled rows that are identified as the same."""
+    """Yield an alert on labelled rows that share an identifier."""
     counts = Counter(value for value in ids if value is not None)
     repeated = sum(count for count in counts.values() if count > 1)
     if repeated:
@@ -429,15 +430,15 @@ def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[Alert]:
         )
 
 
-# Values that occur in both kinds of rows are too few below this p-value, of all columns together.
+# Below this p-value, over all columns, too few values occur in both kinds of rows.
 SIGNIFICANCE = 0.001
-# With fewer of the values that would occur in both by chance, they are "far fewer".
+# They must also be at most this share of the number expected by chance.
 FEW_SHARE = 0.5
-# A column of fewer values among the labelled rows, such as "train" and "test", is no group.
+# A column with fewer values among the labelled rows, such as "train" and "test", is no group.
 LEAST_VALUES = 3
-# With a smaller share of labelled rows that repeat a value, little changes.
+# If a smaller share of the labelled rows repeats a value, groups change little.
 VISIBLE_SHARE = 0.1
-# The exponent s of Chernoff's bound is sought up to this: e**-50 is nothing.
+# Upper limit of the exponent s in Chernoff's bound: e**-50 is negligible.
 LARGEST_EXPONENT = 50.0
 
 
@@ -450,13 +451,13 @@ class Repeats:
     n_values : int
         Number of values that several rows have.
     n_both : int
-        Of these, how many occur in both labelled and unlabelled rows.
+        Number of these that occur in both labelled and unlabelled rows.
     expected : float
-        How many would, on average, with labels at random.
+        Expected number with labels at random.
     log_p : float
         Logarithm of a bound on the probability of at most ``n_both``.
     repeated_share : float
-        Share of the labelled rows whose value an earlier labelled row has.
+        Share of the labelled rows that repeat the value of an earlier labelled row.
     n_labeled_values : int
         Number of values among the labelled rows.
     """
@@ -533,13 +534,13 @@ def _rarity(sizes: Index, n_labeled: int, n_both: int) -> tuple[float, float]:
 def find_repeats(
     columns: Iterable[tuple[Any, AnyArray]], labeled: AnyArray
 ) -> tuple[Any, Repeats] | None:
-    """Return the column whose values were most clearly labelled together, or None.
+    """Return the column whose values were most clearly labelled together, with its counts, or None.
 
     Parameters
     ----------
     columns : iterable of (name, cells)
-        What may name groups: text, or whole numbers; other numbers are ignored. None and NaN are
-        missing.
+        Columns that may name groups: text or whole numbers; other numbers are ignored. None and NaN
+        are missing.
     labeled : bool array of shape (n_rows,)
         Which rows are labelled.
     """
@@ -554,7 +555,7 @@ def find_repeats(
 
 
 def _naming(cells: AnyArray) -> AnyArray:
-    """Return which cells may name groups: those given, none if some are not whole numbers."""
+    """Return which cells may name groups: all given ones, or none if some numbers are not whole."""
     if cells.dtype == object:
         return np.array([cell is not None and cell == cell for cell in cells], dtype=bool)
     given = np.isfinite(cells)
@@ -563,7 +564,7 @@ def _naming(cells: AnyArray) -> AnyArray:
 
 
 def repeats_alert(what: str, repeats: Repeats, pass_group: str, pass_independent: str) -> Alert:
-    """Return the question whether rows with the same value belong together."""
+    """Return the question of whether rows with the same value belong together."""
     text = (
         f"Rows may belong together: of {counted(repeats.n_values, 'value')} of {what} that several "
         f"rows have, {repeats.n_both:,} occur in both labelled and unlabelled rows (about "

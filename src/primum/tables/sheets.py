@@ -4,20 +4,20 @@ Its columns are the key of every row (``primum_row``: r1, r2, ...), the target, 
 mark that these rows were chosen (``primum_chosen``), the id, and the other columns as they are
 written in the table.
 
-Cells of a table are data. In a CSV file, where a spreadsheet would take text that begins with =,
-+, - or @ for a formula, such text gets an apostrophe in front; in a spreadsheet it is text by type.
-Text that no spreadsheet can hold is cut.
+Cells of a table are data, never formulas. A spreadsheet takes text in a CSV file that begins with
+=, +, - or @ for a formula, so such text gets an apostrophe in front; in a spreadsheet it is text by
+type. Text that no spreadsheet can hold is cut.
 
 ``read_filled`` finds the rows again, whatever a spreadsheet has done to the sheet. Every row with a
-label is found among the rows that were asked for, in one of three ways: by its key; without a key
-by its id; without either by its other cells, if they are those of one row only. Every comparison
-has the keys r1, r2, ..., so a key alone proves little: where the file has more of the sheet, the
-row's id must be alike, or else the mark of the comparison the same, and at least half of its cells.
-Formats of numbers and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to
-01.03.2024. So two cells are alike if they are the same text, apart from characters that an encoding
-lacks, the same number up to the digits that are shown, or possibly the same day. A row that is
-found in no way, or in two, is refused with its line: a label on a wrong row would make an answer
-wrong without anybody noticing.
+label is looked up among the rows that were asked for: by its key; without a key, by its id; without
+either, by its other cells, if only one row has these. Every comparison has the keys r1, r2, ..., so
+a key alone proves little: as far as the file has more of the sheet, the row's id must be alike, or
+else the mark of the comparison the same, and at least half of its cells alike. Formats of numbers
+and dates may have changed: 007 to 7, 100123 to 1.00E+05, 2024-03-01 to 01.03.2024. So two cells are
+alike if they are the same text, apart from characters that an encoding lacks, the same number up to
+the digits that are shown, or possibly the same day. A row that cannot be found, or could be two, is
+refused with its line, because a label on a wrong row would make an answer wrong without anybody
+noticing.
 """
 
 import csv
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What the sheet says in the column that marks chosen rows.
+# What the column that marks chosen rows contains.
 YES = "yes"
 SPREADSHEET = ".xlsx"
-# The most characters that a cell of a spreadsheet can have; it would drop the rest on its own.
+# The most characters that a cell of a spreadsheet can have; programs drop the rest.
 LONGEST_CELL = 32_767
 # Text that a spreadsheet could take for a formula, and such text after an apostrophe.
 FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
@@ -127,8 +127,8 @@ def sheet_of(
     id_name : str, optional
         The column with the ids.
     mark : str, default="yes"
-        What the column that marks chosen rows says, such as "yes 3f2a9c": by the digits, sheets of
-        different comparisons are told apart.
+        What the column that marks chosen rows contains, such as "yes 3f2a9c": the digits tell
+        sheets of different comparisons apart.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def sheet_of(
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell that every kind of file can hold; missing ones are empty, long ones cut."""
+    """Return a cell that every kind of file can hold: missing ones are empty, long ones cut."""
     if cell is None or cell != cell:
         return ""
     cell = cell.item() if isinstance(cell, np.generic) else cell
@@ -166,7 +166,7 @@ def _plain(cell: Any) -> Any:
 
 
 def cell_text(cell: Any) -> str:
-    """Return a cell as text; a moment at midnight is a day.
+    """Return a cell as text; a datetime at midnight is written as a date.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def cell_text(cell: Any) -> str:
 
 
 def guarded(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula; numbers and single signs stay.
+    """Return text that no spreadsheet takes for a formula; numbers and single signs are kept.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def write_sheet(path: Path, sheet: Sheet, separator: str = ",") -> None:
         return
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(_lines(sheet))
-    write_file(path, text.getvalue().encode("utf-8-sig"))  # the mark by which Excel knows UTF-8
+    write_file(path, text.getvalue().encode("utf-8-sig"))  # Excel recognises UTF-8 by the mark
 
 
 def _lines(sheet: Sheet) -> Iterator[list[str]]:
@@ -241,14 +241,14 @@ def _lines(sheet: Sheet) -> Iterator[list[str]]:
         yield [guarded(text) for text in row]
 
 
-# What ``primum_chosen`` says, with the digits of a comparison.
+# What ``primum_chosen`` contains, with the digits of a comparison.
 MARK = re.compile(r"yes [0-9a-f]{6}", re.IGNORECASE)
 KEY = re.compile(r"r\s*0*(\d+)", re.IGNORECASE | re.ASCII)
 # What people write where nobody can decide, in lower case.
 UNDECIDED_WORDS = (CANNOT_SAY_CELL, "cannot say", "can't say")
-# What Excel on Windows writes as CSV; it has a character for almost every byte.
+# The encoding in which Excel on Windows writes CSV; it has a character for almost every byte.
 WINDOWS = "cp1252"
-# Characters that count as two there.
+# Characters that count as two in Excel.
 BEYOND_16_BITS = re.compile(r"[\U00010000-\U0010ffff]")
 # Spreadsheets keep 15 digits of a number.
 RELATIVE_ROUNDING = 1e-14
@@ -266,14 +266,14 @@ NOT_ASKED = (
 def read_filled(
     path: str | Path, sheet: Sheet, classes: Sequence[str], table_format: TableFormat | None = None
 ) -> dict[str, str]:
-    """Return the labels in a sheet that is filled in, wholly or partly.
+    """Return the labels in a sheet that has been filled in, wholly or partly.
 
     Parameters
     ----------
     path : path
         The sheet: a CSV file or a spreadsheet.
     sheet : Sheet
-        As it was written.
+        The sheet as it was written.
     classes : sequence of str
         The classes as they are written in the table.
     table_format : TableFormat, optional
@@ -308,7 +308,7 @@ def read_filled(
 
 
 def _opened(path: Path, table_format: TableFormat) -> tuple[TableFile, list[tuple[int, list[str]]]]:
-    """Return a file and its rows as text, those that are empty left out."""
+    """Return a file and its non-empty rows as text."""
     try:
         table = open_table(path, table_format)
         rows = list(table.numbered())
@@ -342,7 +342,7 @@ def _columns(table: TableFile, sheet: Sheet) -> dict[str, int]:
 
 
 def _renamed_key(table: TableFile, sheet: Sheet, places: Mapping[str, int]) -> dict[str, int]:
-    """Return the place of the keys if their column has another name: it has nothing but keys."""
+    """Return the place of the keys if their column was renamed: it contains nothing but keys."""
     if KEY_COLUMN in places:
         return {}
     keys, rows = set(sheet.keys), [list(map(cell_text, row)) for _, row in table.numbered()]
@@ -371,13 +371,13 @@ def _label(cell: str, classes: Sequence[str], where: str) -> str | None:
 
 
 def _key(cell: str) -> str | None:
-    """Return a key as it was written, or None if a cell is none."""
+    """Return a key as it was written, or None if a cell does not contain one."""
     written = KEY.fullmatch(cell)
     return None if written is None else f"r{written[1]}"
 
 
 class _Finder:
-    """Finds the rows of a file among those of the sheet as it was written."""
+    """Matches the rows of a file with those of the sheet as it was written."""
 
     def __init__(
         self, sheet: Sheet, columns: Mapping[str, int], rows: Sequence[Sequence[str]]
@@ -429,7 +429,7 @@ class _Finder:
         return key
 
     def _not_asked(self, place: int, cells: Sequence[str]) -> str | None:
-        """Return why a row is not the one of its key, as part of a sentence, if it is not."""
+        """Return why a row does not belong to its key, as part of a sentence; None if it does."""
         if not self._id_in(cells) and self._is_marked_otherwise(place, cells):
             return f"the mark of another comparison, so {NOT_ASKED}"
         n_alike = self._n_alike(place, cells)
@@ -453,7 +453,7 @@ class _Finder:
         return "" if self.id is None else cells[self.id[1]]
 
     def _has_id_of(self, place: int, cells: Sequence[str]) -> bool:
-        """Return whether cells may have the id of a row: alike, and not that of another row."""
+        """Return whether cells may have the id of a row: alike, and not equal to another row's."""
         written = self._id_in(cells)
         if self.id is None or not written or not self.texts[place][self.id[0]]:
             return True
@@ -464,7 +464,7 @@ class _Finder:
         return sum(alike(cells[mine], self.texts[place][own]) for own, mine in self.common)
 
     def _by_id(self, cell: str) -> list[int]:
-        """Return the rows with an id: written the same, or else alike."""
+        """Return the rows with an id: those with the same text, or else all alike."""
         assert self.id is not None
         same = self._same_id.get(cell, [])
         if same:
@@ -480,7 +480,7 @@ class _Finder:
         return places
 
     def _by_cells(self, cells: Sequence[str]) -> list[int]:
-        """Return the rows whose cells are all the same, or else alike; none without cells."""
+        """Return the rows whose cells are all equal, or else all alike; none without cells."""
         possible = self._same_cells.get(tuple(cells[mine] for _, mine in self.common), [])
         if possible or not self.common:
             return possible
@@ -499,7 +499,7 @@ class _Finder:
 
 
 def alike(written: str, original: str) -> bool:
-    """Return whether a cell may be what a spreadsheet has made of another.
+    """Return whether a cell may be another cell after a spreadsheet has reformatted it.
 
     Parameters
     ----------
@@ -542,14 +542,14 @@ def _folded(text: str) -> str:
 
 
 def _replaced(text: str) -> str:
-    """Return text as a spreadsheet saves it in the encoding of Windows: "?" for what that lacks."""
+    """Return text as a spreadsheet saves it in the encoding of Windows, with "?" for the rest."""
     halves = BEYOND_16_BITS.sub("??", _folded(text))
     return halves.encode(WINDOWS, "replace").decode(WINDOWS)
 
 
 @lru_cache(maxsize=2**16)
 def _numbers(text: str) -> tuple[tuple[float, float], ...]:
-    """Return what number a cell may be, by either decimal mark, and half its last digit."""
+    """Return the numbers that a cell may be, by either decimal mark, with half their last digit."""
     numbers = []
     for mark in ".,":
         number = number_of(text, mark)
@@ -563,7 +563,7 @@ def _numbers(text: str) -> tuple[tuple[float, float], ...]:
 
 @lru_cache(maxsize=2**16)
 def _days(text: str) -> frozenset[float]:
-    """Return the days that a cell may be, by all layouts of dates."""
+    """Return the days that a cell may be, by any layout of dates."""
     if not LIKE_A_DATE.search(text):
         return frozenset()
     import pandas as pd

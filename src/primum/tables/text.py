@@ -1,17 +1,17 @@
 """Free text as features: words and short groups of characters, weighted by how rare they are.
 
 A vocabulary is taken from the cells of all rows, labelled or not: the words, and the groups of two
-or three characters within them, that occur in at least two rows, the most frequent ones if there
-are too many. Groups of characters find words with other endings and spelling errors, and they are
-what there is in languages that put no spaces between words. A term that no training row contains
-has a column of zeros, so that a vocabulary gives nothing away.
+or three characters within them, that occur in at least two rows; the most frequent ones if there
+are too many. Groups of characters match words with other endings and spelling errors, and they are
+the only terms in languages without spaces between words. A term that no training row contains has a
+column of zeros, so a vocabulary leaks nothing.
 
-With the number of times c that a term occurs in a cell, its value is ``1 + log c``. Words and
-groups have the same weight: each part of a row, and then the row, is scaled to a fixed length, and
-nothing is learnt from other rows. The weight ``1 + log((1 + n) / (1 + n_j))`` of a term that n_j of
-n rows contain is learnt later, by whoever learns from these rows (``TermWeights``): methods without
-unlabelled rows must not learn it from these. Those that use them also receive components of all
-rows instead of the terms.
+A term that occurs c times in a cell has the value ``1 + log c``. Words and groups have the same
+weight: each of the two parts of a row, and then the row, is scaled to a fixed length, and nothing
+is learnt from other rows. The weight ``1 + log((1 + n) / (1 + n_j))`` of a term that n_j of n rows
+contain is learnt later, by each method from the rows that it is fitted to (``TermWeights``),
+because supervised methods must not learn from unlabelled rows. Methods that use them receive
+components of all rows instead of the terms.
 
 The terms of all cells are counted once, because folds read them many times.
 """
@@ -33,36 +33,36 @@ from primum.safe.candidates.base import as_dense, as_given
 from primum.safe.candidates.wide import find_reduction
 from primum.tables.cells import names_of, object_array
 
-# Terms of either kind: the most frequent ones, and the rows that they are taken from.
+# The most terms of either kind, the most rows they are taken from, and the fewest rows with one.
 MOST_TERMS, MOST_SAMPLED, LEAST_ROWS = 2**14, 20_000, 2
 # The smallest and the largest number of characters in a group.
 GROUP_SIZES = (2, 3)
 # Rows whose terms are counted at a time.
 ROWS_PER_BLOCK = 10_000
-# Squared length of a row: text weighs as much as this many scaled columns, before rare terms get
-# their weights.
+# Squared length of a row: text counts as much as this many scaled columns, before rare terms are
+# weighted up.
 SQUARED_LENGTH = 10.0
-# Columns above which methods that use unlabelled rows receive components: twice their
-# number. ICLS takes minutes to be tuned on several hundred columns.
+# With more columns, methods that use unlabelled rows receive components, half as many: tuning ICLS
+# takes minutes with several hundred columns.
 MOST_COLUMNS = 100
-# Words in an average cell of free text, and cells that are looked at.
+# The fewest words in an average cell of free text, and the most cells that are read for it.
 LEAST_WORDS, MOST_CELLS = 3, 1000
-# Two or more letters: no number, no code.
+# Two or more letters, so neither numbers nor codes.
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*")
 LETTER = re.compile(r"[^\W\d_]")
 # Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
-CHARACTERS_OF_WORD = 2  # about as many make a word there
+CHARACTERS_OF_WORD = 2  # about this many make a word in these scripts
 AROUND_WORDS = ".,;:!?\"'()[]{}«»„“”‘’…-–—/"
 
 
 def words_per_cell(cells: Sequence[str]) -> float:
-    """Return how many words an average cell has; codes, numbers and addresses are none.
+    """Return how many words an average cell has, not counting codes, numbers and addresses.
 
-    Letters between spaces are a word. With digits, such as ``covid19``, they are one if they are
-    in several cells: what identifies a row is in no other.
+    Letters between spaces are a word. With digits, such as ``covid19``, they are a word if they
+    occur in several cells, because what identifies a row occurs in no other.
     """
     if len(cells) == 0:
         return 0.0
@@ -96,7 +96,7 @@ class Vocabulary:
         return sum(map(len, self.terms))
 
     def counts(self, texts: Sequence[str]) -> Any:
-        """Return how often every term occurs in texts, a CSR matrix."""
+        """Return how often every term occurs in texts, as a CSR matrix."""
         counters = [
             _counter(how, vocabulary={term: j for j, term in enumerate(terms)})
             for how, terms in zip(HOW, self.terms, strict=True)
@@ -124,7 +124,7 @@ def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
     Parameters
     ----------
     texts : sequence of str
-        The cells of a column; of many, every second, third, ... is read.
+        The cells of a column; if there are many, only every second, third, ... is read.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def _terms(how: dict[str, Any], texts: Sequence[str]) -> list[str]:
 
 
 def count_terms(cells: AnyArray, vocabulary: Vocabulary) -> AnyArray:
-    """Return for every cell the numbers of its terms and how often they occur, None if missing.
+    """Return, for every cell, the indices and counts of its terms; None if the cell is missing.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def count_terms(cells: AnyArray, vocabulary: Vocabulary) -> AnyArray:
     Returns
     -------
     array of object
-        Arrays of two rows; ``TextFeatures`` makes features of them as it does of the texts.
+        Arrays of two rows; ``TextFeatures`` turns them into the same features as the texts.
     """
     counts = vocabulary.counts(["" if cell is None else cell for cell in cells])
     pairs = np.stack([part.astype(np.int32) for part in (counts.indices, counts.data)])
@@ -175,7 +175,7 @@ def _of_counted(cells: Sequence[Any], n_terms: int) -> Any:
     rows = [none if cell is None else cell for cell in cells]
     columns, counts = np.concatenate([*rows, none], axis=1)
     ends = np.cumsum([0, *(row.shape[1] for row in rows)])
-    # Trees of scikit-learn take short indices only.
+    # scikit-learn's trees accept 32-bit indices only.
     index = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
     parts = counts.astype(float), columns.astype(index), ends.astype(index)
     return sparse.csr_array(parts, shape=(len(rows), n_terms))
@@ -255,12 +255,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             counts = self.vocabulary.counts(["" if text is None else text for text in texts])
         counts.data = 1.0 + np.log(counts.data)
         halves = counts[:, :n_words], counts[:, n_words:]
-        # Without spaces between words, there may be no word in two rows.
+        # Either part may be empty: languages without spaces may have no word in two rows.
         parts = [normalize(part) for part in halves if part.shape[1]]
         return np.sqrt(SQUARED_LENGTH) * normalize(sparse.csr_array(sparse.hstack(parts)))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the terms behind the name of the column, groups of characters in quotes.
+        """Return the terms, prefixed by the name of the column; groups of characters are quoted.
 
         Parameters
         ----------
@@ -278,14 +278,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
 
 class TermWeights(TransformerMixin, BaseEstimator):
-    """Weigh terms by how rare they are in the rows of the fit, or reduce rows to components.
+    """Weight terms by how rare they are in the rows of the fit, or reduce rows to components.
 
     Columns without zeros, such as numbers, keep their weight.
 
     Parameters
     ----------
     reduce : bool, default=False
-        Whether to return the first fifty components of rows of more than 100 columns, by a
+        Whether to reduce rows with more than 100 columns to their first fifty components, by a
         truncated SVD of the rows of the fit.
     random_state : int, RandomState instance or None, default=None
         Seed of the SVD.
@@ -293,7 +293,7 @@ class TermWeights(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     change_ : Affine
-        From rows to weighted or reduced ones.
+        The change that weights or reduces rows.
     n_features_in_ : int
         Number of columns.
 
