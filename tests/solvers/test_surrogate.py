@@ -16,7 +16,7 @@ from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import SampledProblem
 from primum.solvers.newton import DualPoint, PathPoint
 from primum.solvers.sample import sample_columns
-from primum.solvers.surrogate import MIN_MANY_COPIES, ModelRows, _common_faces, model_at
+from primum.solvers.surrogate import MIN_MANY_COPIES, SurrogateRows, _common_faces, surrogate_at
 
 MOST_PASSES = 30
 
@@ -105,14 +105,14 @@ def problem_of(X, y, X_u):
 
 def test_a_model_is_exact_at_its_point():
     problem = problem_of(*clustered(0))
-    sample = ModelRows.of(*sample_columns(problem.columns.streamed, matched=False))
+    sample = SurrogateRows.of(*sample_columns(problem.columns.streamed, matched=False))
     rows = SampledProblem(problem, problem.columns.streamed, problem)
     rng = np.random.default_rng(0)
     xi = centred(rng.normal(size=problem.target.shape))
     sigma = 3.0 / float(np.abs(sample.columns.project(xi)).mean())
     point = rows.look(xi, sigma, RowSelection(sigma, 1000))
     exact = sample.take(np.arange(0, 900, 3))
-    model = model_at(point, problem, exact, sample)
+    model = surrogate_at(point, problem, exact, sample)
     q = model.labels.project(model.labels.centre - sigma * model.columns.project(xi))
     np.testing.assert_allclose(model.residual(q), point.sweep.Mq - problem.target, atol=1e-9)
     assert model.n_rows == len(sample.positions)
@@ -172,7 +172,7 @@ def test_only_many_copies_are_merged(rng):
     X = rng.normal(size=(100, 3))
     X[:MIN_MANY_COPIES] = X[0]
     X[50:53] = X[50]
-    rows = ModelRows.of(FormedColumns(X.T, np.arange(1.0, 101.0)), np.arange(100)).merged()
+    rows = SurrogateRows.of(FormedColumns(X.T, np.arange(1.0, 101.0)), np.arange(100)).merged()
     assert len(rows.positions) == 100 - MIN_MANY_COPIES + 1
     assert rows.columns.weight.sum() == np.arange(1.0, 101.0).sum()
     assert rows.many.tolist() == [True] + [False] * (100 - MIN_MANY_COPIES)

@@ -14,7 +14,7 @@ from primum.labellings.implicit import (
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
-from primum.labellings.last_pass import PassMeasures, ScoreComparison, read_rows
+from primum.labellings.last_pass import PassMeasures, ScoreComparison, measure_rows
 from primum.labellings.prior import PriorProof, ShareBounds
 from primum.labellings.problem import LabelProblem, ProblemColumns, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex, centres_of, is_uniform

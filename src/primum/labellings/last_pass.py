@@ -91,7 +91,7 @@ class ScoreComparison:
 
 
 @dataclass(frozen=True)
-class LabellingToRead:
+class LabellingToMeasure:
     """A labelling, and what to measure about it.
 
     Attributes
@@ -121,8 +121,8 @@ class LabellingToRead:
         return [part.reshape(-1, n_entries) for part in parts]
 
 
-def read_rows(
-    family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToRead | None = None
+def measure_rows(
+    family: LeastSquaresFamily, scores: ScoreComparison, labelling: LabellingToMeasure | None = None
 ) -> PassMeasures:
     """Measure the unlabelled rows, and compare the scores of all rows: one pass."""
     equations, total = family.equations, PassMeasures(0.0, 0)
@@ -139,7 +139,7 @@ def read_rows(
 
 
 def _kernel(
-    frame: Frame, scores: ScoreComparison, labelling: LabellingToRead | None = None
+    frame: Frame, scores: ScoreComparison, labelling: LabellingToMeasure | None = None
 ) -> Callable[[View], PassMeasures]:
     """Return the kernel of the pass, which computes all products with the rows as one."""
     models = scores.directions(frame)
@@ -152,7 +152,7 @@ def _kernel(
     def columns_from(P: Any, first: int) -> Any:
         return P[first : first + K, :].T if K > 1 else P[first, :]
 
-    def reading_of(view: View) -> PassMeasures:
+    def measures_of(view: View) -> PassMeasures:
         P, slack = view.dot_by_column(V), None
         of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
@@ -164,7 +164,7 @@ def _kernel(
             labels=[of_rows] if labelling.keep else None,
         )
 
-    return reading_of
+    return measures_of
 
 
 def _on_different_sides(view: View, scores: Any, rounding: float) -> Any:
@@ -193,14 +193,14 @@ Measured = tuple[Linear, PassMeasures, tuple[Floats, float] | None]
 
 
 @dataclass(frozen=True)
-class _Read:
+class _MeasuredLabelling:
     """The measurements of a labelling at a dual point, given its presumed sum and model."""
 
     q: Labelling
     moment: Floats
     gamma: Floats
     xi: Floats | None
-    reading: PassMeasures
+    measures: PassMeasures
 
 
 @dataclass
@@ -223,7 +223,7 @@ class LastPass:
     implicit: ImplicitProblem
     twin: Linear
     keep: bool
-    _last: _Read | None = field(default=None, init=False)
+    _last: _MeasuredLabelling | None = field(default=None, init=False)
 
     def measure(self, xi: Floats, q: HyperplaneLabels, moment: Floats) -> tuple[Floats, float]:
         """Return the sum of the design rows times q, and the sum of the slacks at Xi: one pass.
@@ -231,7 +231,7 @@ class LastPass:
         ``moment`` is the solver's own value of the first sum.
         """
         self._last = self._read(q, moment, xi)
-        return self._last.reading.moment, self._last.reading.slack
+        return self._last.measures.moment, self._last.measures.slack
 
     def of(self, solution: Solution) -> Measured:
         """Return the model of a solution and its measurements: one pass, unless already made."""
@@ -245,33 +245,35 @@ class LastPass:
             last = self._read(q, moment, self._residual(q, moment))
         gamma = self._gamma_of(last)
         if gamma is None:
-            moment = last.reading.moment
+            moment = last.measures.moment
             last = self._read(q, moment, self._residual(q, moment))
             gamma = last.gamma
-        slack = None if last.xi is None else (last.xi, last.reading.slack)
-        return self.family.equations.decode(gamma), last.reading, slack
+        slack = None if last.xi is None else (last.xi, last.measures.slack)
+        return self.family.equations.decode(gamma), last.measures, slack
 
     def _of_given_labels(self, q: Floats, moment: Floats) -> Measured:
         fit = self.family.equations.decode(self.family.gamma_of(moment))
-        reading = read_rows(self.family, self._comparison(fit))
-        return fit, replace(reading, moment=moment, labels=q if self.keep else None), None
+        measures = measure_rows(self.family, self._comparison(fit))
+        return fit, replace(measures, moment=moment, labels=q if self.keep else None), None
 
     def _residual(self, q: Labelling, moment: Floats) -> Floats | None:
         """Return ``M Q - T``, if the certificate uses the slack at this point."""
         return self.implicit.problem.residual(q, moment) if self.implicit.prior is None else None
 
-    def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _Read:
+    def _read(self, q: Labelling, moment: Floats, xi: Floats | None) -> _MeasuredLabelling:
         gamma = self.family.gamma_of(moment)
         scores = self._comparison(self.family.equations.decode(gamma))
-        labelling = LabellingToRead(q, xi, self.implicit.problem, keep=self.keep)
-        return _Read(q, moment, gamma, xi, read_rows(self.family, scores, labelling))
+        labelling = LabellingToMeasure(q, xi, self.implicit.problem, keep=self.keep)
+        return _MeasuredLabelling(
+            q, moment, gamma, xi, measure_rows(self.family, scores, labelling)
+        )
 
     def _comparison(self, fit: Linear) -> ScoreComparison:
         return ScoreComparison(fit, self.twin, score_rounding(self.family, self.twin))
 
-    def _gamma_of(self, last: _Read) -> Floats | None:
+    def _gamma_of(self, last: _MeasuredLabelling) -> Floats | None:
         """Return the coordinates of the model; None if another model was measured."""
-        presumed, measured = last.moment, last.reading.moment
+        presumed, measured = last.moment, last.measures.moment
         if np.linalg.norm(presumed - measured) <= ROW_SUM_TOLERANCE * np.linalg.norm(measured):
             return last.gamma
         if not self.family.unlabeled.rows.single:

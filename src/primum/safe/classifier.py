@@ -22,7 +22,7 @@ from primum.safe.candidates.entrants import OF_CLASSES, Entrants, Roster
 from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
-    RowsOfFit,
+    DeferredComparison,
     ToLabel,
     checksum_of,
     codes_in_fit,
@@ -259,13 +259,13 @@ class SafeClassifier(
             The fitted estimator.
         """
         with fitting(self):
-            self._to_label: ToLabel | RowsOfFit | None = None
+            self._to_label: ToLabel | DeferredComparison | None = None
             arguments = X, y, X_unlabeled, sample_weight, groups, chosen
             given, found = self._fit_stack(*arguments)
             if found is not None:
                 self._to_label = to_label_in_fit(self, found, given, X, X_unlabeled)
             elif compares_later(self, given):
-                self._to_label = RowsOfFit(*arguments[:4], checksum_of(self, given))
+                self._to_label = DeferredComparison(*arguments[:4], checksum_of(self, given))
         return self
 
     @property
@@ -419,7 +419,7 @@ class SafeClassifier(
         return self._asked.settlement if isinstance(self._asked, ToLabel) else None
 
     @property
-    def _asked(self) -> ToLabel | RowsOfFit | None:
+    def _asked(self) -> ToLabel | DeferredComparison | None:
         """The rows to label, or the rows of ``fit`` to find them in; None for a loaded model."""
         return getattr(self, "_to_label", None)
 

@@ -222,7 +222,7 @@ def to_label(
 
 
 @dataclass(frozen=True)
-class RowsOfFit:
+class DeferredComparison:
     """The arguments of a fit, whose rows are compared only when the user asks for rows to label.
 
     They are the caller's arrays, not copies. ``checksum`` is that of the rows that the fit read.
@@ -294,7 +294,7 @@ def to_label_in_fit(
 
 def rows_and_table(
     safe: "SafeClassifier",
-    asked: "ToLabel | RowsOfFit | None",
+    asked: "ToLabel | DeferredComparison | None",
     X: Any,
     n: int | None,
     show_predictions: bool,
@@ -309,7 +309,7 @@ def rows_and_table(
     return asked, asked.table(n, safe.classes_ if show_predictions else None)
 
 
-def known_rows(safe: "SafeClassifier", asked: "ToLabel | RowsOfFit | None") -> ToLabel:
+def known_rows(safe: "SafeClassifier", asked: "ToLabel | DeferredComparison | None") -> ToLabel:
     """Return the rows to label of the last call, or else of ``fit``."""
     if isinstance(asked, ToLabel):
         return asked

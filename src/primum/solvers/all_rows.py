@@ -162,30 +162,30 @@ class BestSoFar:
         return self.feasible and self.gap <= goal
 
 
-def labels_on_path(rows: SampledProblem, point: SweptPoint, goal: float) -> BestSoFar:
+def labels_on_path(full: SampledProblem, point: SweptPoint, goal: float) -> BestSoFar:
     """Return the labels of a point of the path, with their gap."""
-    problem, xi, sweep = rows.problem, point.xi, point.sweep
+    problem, xi, sweep = full.problem, point.xi, point.sweep
     best = BestSoFar(
-        rows.gap(point),
+        full.gap(point),
         xi,
-        HyperplaneLabels(problem.labels, rows.columns.B.T @ xi, point.sigma),
+        HyperplaneLabels(problem.labels, full.columns.B.T @ xi, point.sigma),
         nu=problem.multipliers(xi),
         feasible=problem.meets_prior(sweep.Mq - problem.target),
         moment=sweep.moment,
     )
-    if not rows.rough:
+    if not full.rough:
         return best
     at_goal = best.gap <= goal and not sweep.can_be_solved
-    return measured(rows, best) if at_goal else replace(best, gap=np.inf)
+    return measured(full, best) if at_goal else replace(best, gap=np.inf)
 
 
-def measured(rows: SampledProblem, best: BestSoFar) -> BestSoFar:
+def measured(full: SampledProblem, best: BestSoFar) -> BestSoFar:
     """Return a labelling with its sum and its gap, in double precision: one pass."""
-    problem, nu = rows.problem, best.nu
+    problem, nu = full.problem, best.nu
     assert best.labels is not None
     assert best.moment is not None
-    moment, slack = rows.measure(best.xi, best.labels, best.moment)
-    residual = centred(rows.columns.B @ moment - problem.target)
+    moment, slack = full.measure(best.xi, best.labels, best.moment)
+    residual = centred(full.columns.B @ moment - problem.target)
     off = problem.dual_point(residual, nu) - best.xi
     gap = slack + half_square(off) + problem.prior_gap(residual, nu)
     return replace(best, gap=gap, moment=moment)

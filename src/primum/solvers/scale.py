@@ -14,10 +14,10 @@ progress is made on few rows.
    (``MeasureLabels``). If a row was fixed on the wrong side, the gap shows it: collect the rows
    close to the new hyperplane and try again. If that does not halve the gap, continue along the
    path on all rows, which leaves fewer undecided, with a wider band.
-5. If Newton's steps crawl, because rows change sides in bulk, rows in memory model all rows instead
-   (``surrogate.py``). If that fails, too, the path of all rows is followed from its start. The best
-   of all points is kept, so a failed try only costs passes. If everything fails and the rows are in
-   memory, ``newton.py`` solves the problem in many passes.
+5. If Newton's steps crawl, because rows change sides in bulk, a surrogate of few rows in memory
+   stands for all rows instead (``surrogate.py``). If that fails, too, the path of all rows is
+   followed from its start. The best of all points is kept, so a failed try only costs passes. If
+   everything fails and the rows are in memory, ``newton.py`` solves the problem in many passes.
 
 Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
 times as fast. What is found there is measured in double precision; if it does not suffice, the
@@ -49,7 +49,7 @@ from primum.solvers.all_rows import (
 from primum.solvers.faces import flat, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, SIGMA_GROWTH, Stage, Trial, solve_newton
 from primum.solvers.sample import find_copies, merge_copies, sample_columns, sample_stage
-from primum.solvers.surrogate import ModelRows, follow_model
+from primum.solvers.surrogate import SurrogateRows, follow_surrogates
 
 # Newton steps, a pass each. With several classes, rows change sides in bulk more often, and other
 # ways are better.
@@ -57,7 +57,7 @@ MAX_PASSES_PER_SIGMA, MAX_PASSES_OF_CLASSES = 12, 5
 MAX_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 # Rounding of sums over many rows in double and in single precision, as a fraction.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
-# Of no more rows in memory than this, no model of them is made.
+# Of no more rows in memory than this, no surrogate is made.
 MAX_UNMODELLED_ROWS = 2**12
 # If a step has to be shorter than this, Newton's method is given up.
 MIN_STEP_LENGTH = 0.1
@@ -88,20 +88,20 @@ def solve_scale(
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
     rough = columns.design.rows.single and problem.prior is None and is_uniform(problem.labels)
-    rows, goal = SampledProblem(problem, columns, sample, measure, rough), problem.gap_within(tol)
-    best, iterations = _follow_all_rows(rows, start, tol, max_iter)
+    full, goal = SampledProblem(problem, columns, sample, measure, rough), problem.gap_within(tol)
+    best, iterations = _follow_all_rows(full, start, tol, max_iter)
     if best.gap > goal and rough:
-        rows, start = replace(rows, rough=False), replace(start, iterations=iterations)
-        best, iterations = _follow_all_rows(rows, start, tol, max_iter)
+        full, start = replace(full, rough=False), replace(start, iterations=iterations)
+        best, iterations = _follow_all_rows(full, start, tol, max_iter)
     in_memory = columns.design.rows.in_memory
     # Of few rows in memory, the solver below is as fast, and more exact.
     worthwhile = not in_memory or columns.shape[1] > MAX_UNMODELLED_ROWS
     if not best.suffices(goal) and goal > 0 and worthwhile:
-        rows = replace(rows, rough=False)
-        best, iterations = _follow_model(rows, best, iterations, tol, max_iter)
+        full = replace(full, rough=False)
+        best, iterations = _follow_surrogates(full, best, iterations, tol, max_iter)
     if best.gap > goal and best.lost:
         start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
-        other, iterations = _follow_all_rows(rows, start, tol, max_iter)
+        other, iterations = _follow_all_rows(full, start, tol, max_iter)
         best = min((best, other), key=lambda labelling: labelling.order)
     missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and in_memory:
@@ -111,19 +111,19 @@ def solve_scale(
     return _solution(best, iterations)
 
 
-def _follow_model(
-    rows: SampledProblem, best: BestSoFar, iterations: int, tol: float, max_iter: int
+def _follow_surrogates(
+    full: SampledProblem, best: BestSoFar, iterations: int, tol: float, max_iter: int
 ) -> tuple[BestSoFar, int]:
-    """Return (the better of a labelling and that of models of all rows, iterations)."""
-    labels = rows.problem.labels
-    few = ModelRows.of(*sample_columns(rows.columns, matched=False))
+    """Return (the better of a labelling and that of surrogates of all rows, iterations)."""
+    labels = full.problem.labels
+    few = SurrogateRows.of(*sample_columns(full.columns, matched=False))
     few = few.merged() if is_uniform(labels) else few
-    sample = replace(rows.problem, columns=few.columns, labels=labels.take(few.positions))
+    sample = replace(full.problem, columns=few.columns, labels=labels.take(few.positions))
     start = sample_stage(sample, tol, max_iter)
     start = replace(start, iterations=start.iterations + iterations)
-    found, iterations = follow_model(rows, few, start, tol, max_iter)
-    if found.order < best.order:
-        best = replace(found, lost=best.lost)
+    modelled, iterations = follow_surrogates(full, few, start, tol, max_iter)
+    if modelled.order < best.order:
+        best = replace(modelled, lost=best.lost)
     return best, iterations
 
 
@@ -146,47 +146,47 @@ def _better_of(
 
 
 def _follow_all_rows(
-    rows: SampledProblem, start: Stage, tol: float, max_iter: int
+    full: SampledProblem, start: Stage, tol: float, max_iter: int
 ) -> tuple[BestSoFar, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
-    goal, iterations = rows.problem.gap_within(tol), start.iterations
+    goal, iterations = full.problem.gap_within(tol), start.iterations
     best, before, wider = BestSoFar(np.inf, start.xi, feasible=False), None, 1.0
-    inside = start.undecided / rows.sample.columns.shape[1] * rows.columns.shape[1]
-    point = rows.at(start.xi, start.sigma, rows.band(inside), inside)
+    inside = start.undecided / full.sample.columns.shape[1] * full.columns.shape[1]
+    point = full.at(start.xi, start.sigma, full.band(inside), inside)
     if point.sweep.overflows:  # most rows may lie just outside the undecided ones
         point = replace(point, band=MIN_BAND)
     for _ in range(MAX_STAGES):
         steps = 0
         if not point.from_band:
             # Once the goal is reached, more precise labels are worth a few more steps.
-            enough = GAP_GOAL * goal if best.gap <= goal and not rows.rough else goal
+            enough = GAP_GOAL * goal if best.gap <= goal and not full.rough else goal
             # Once a band was tried in vain, every stage ends on the path.
-            arrived, steps = _minimise_psi(rows, point, enough, early=wider == 1.0)
+            arrived, steps = _minimise_psi(full, point, enough, early=wider == 1.0)
             iterations += steps
             if arrived is None:
                 return replace(best, lost=True), iterations
             point = arrived
-        gap_before, on_path = best.gap, labels_on_path(rows, point, goal)
-        in_band = _in_band(rows, point, tol)
+        gap_before, on_path = best.gap, labels_on_path(full, point, goal)
+        in_band = _in_band(full, point, tol)
         best = min((best, on_path, in_band), key=lambda labelling: labelling.order)
         ended = iterations >= max_iter or point.sweep.inside == 0
-        if ended or _suffices(best, gap_before, goal, rows.rough):
+        if ended or _suffices(best, gap_before, goal, full.rough):
             break
         improved = best is in_band and best.gap <= 0.5 * gap_before
         if point.sweep.can_be_solved and not improved:
             wider *= 2.0
-        insufficient = rows.rough and np.isfinite(best.gap)  # measured in double precision
+        insufficient = full.rough and np.isfinite(best.gap)  # measured in double precision
         xi, sigma, inside = point.xi, point.sigma, float(point.sweep.inside)
         if improved or insufficient:
             xi = in_band.xi if improved else xi
-            rows = replace(rows, rough=rows.rough and not insufficient)
+            full = replace(full, rough=full.rough and not insufficient)
         elif point.from_band:  # in vain: return to the path, from this sweep
-            point = replace(point, band=wider * rows.band(inside), from_band=False)
+            point = replace(point, band=wider * full.band(inside), from_band=False)
             continue
         else:
             needed = best.gap / (GAP_GOAL * goal) if goal > 0 else np.inf
-            before, (xi, sigma, inside) = (sigma, xi), _ahead(rows, point, before, steps, needed)
-        point = rows.at(xi, sigma, wider * rows.band(inside), inside, from_band=improved)
+            before, (xi, sigma, inside) = (sigma, xi), _ahead(full, point, before, steps, needed)
+        point = full.at(xi, sigma, wider * full.band(inside), inside, from_band=improved)
     return best, iterations
 
 
@@ -198,7 +198,7 @@ def _suffices(best: BestSoFar, gap_before: float, goal: float, rough: bool) -> b
 
 
 def _ahead(
-    rows: SampledProblem,
+    full: SampledProblem,
     point: SweptPoint,
     before: tuple[float, Floats] | None,
     steps: int,
@@ -209,20 +209,20 @@ def _ahead(
     ``before`` are sigma and xi of the point before this one, and ``needed`` is the factor by which
     the gap is too large.
     """
-    sigma, inside = point.sigma * _stride(rows, point, steps), float(point.sweep.inside)
-    if rows.near_zero(point):
+    sigma, inside = point.sigma * _stride(full, point, steps), float(point.sweep.inside)
+    if full.near_zero(point):
         # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
         sigma = max(sigma, point.sigma * min(4.0 * needed, MAX_STRIDE))
         return (point.sigma / sigma) * point.xi, sigma, inside
     return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
 
 
-def _stride(rows: SampledProblem, point: SweptPoint, steps: int) -> float:
+def _stride(full: SampledProblem, point: SweptPoint, steps: int) -> float:
     """Return the factor by which sigma grows."""
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
     longest = SIGMA_GROWTH**2 if steps <= 2 else SIGMA_GROWTH
-    enough = 1.5 * point.band * point.sweep.inside / max(1, rows.largest_band)
+    enough = 1.5 * point.band * point.sweep.inside / max(1, full.largest_band)
     return longest if point.sweep.can_be_solved else min(longest, max(SIGMA_GROWTH, enough))
 
 
@@ -249,14 +249,14 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Formed
 
 
 def _minimise_psi(
-    rows: SampledProblem, point: SweptPoint, goal: float, early: bool
+    full: SampledProblem, point: SweptPoint, goal: float, early: bool
 ) -> tuple[SweptPoint | None, int]:
     """Return (a point near the minimum of psi over all rows, steps); None if steps crawl.
 
     If ``early`` is True, the steps end once it seems that a sweep has collected all rows whose
     labels are still to be determined.
     """
-    problem, labels, sigma = rows.problem, rows.problem.labels, point.sigma
+    problem, labels, sigma = full.problem, full.problem.labels, point.sigma
     several = bool(labels.shape) and problem.prior is None
     most = MAX_PASSES_OF_CLASSES if several else MAX_PASSES_PER_SIGMA
     for step in range(most):
@@ -266,23 +266,23 @@ def _minimise_psi(
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower.
         within = half_square(g) <= 1e-2 * path_gap(here, g)
-        solved = rows.gap(point) <= goal
+        solved = full.gap(point) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(residual)):
             return point, step
         grams = [(directions_of(labels.shape, key), gram) for key, gram in here.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        if early and here.can_be_solved and rows.stays(point, direction):
+        if early and here.can_be_solved and full.stays(point, direction):
             return point, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
-        there = rows.after(point, direction)
-        noise = (SINGLE_SUM_ROUNDING if rows.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
+        there = full.after(point, direction)
+        noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
-            length = _step_length(problem, rows.columns, sigma, xi, direction, slope)
+            length = _step_length(problem, full.columns, sigma, xi, direction, slope)
             if length < MIN_STEP_LENGTH:
                 return None, step
-            there = rows.after(point, length * direction)
+            there = full.after(point, length * direction)
         point = there
     return None, most
 
@@ -312,9 +312,9 @@ def _step_length(
     return float(low - at_low * (high - low) / (at_high - at_low))
 
 
-def _in_band(rows: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
+def _in_band(full: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
     """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
-    problem, columns, xi, sweep = rows.problem, rows.columns, point.xi, point.sweep
+    problem, columns, xi, sweep = full.problem, full.columns, point.xi, point.sweep
     band = sweep.band
     if band is None or not sweep.can_be_solved:
         return BestSoFar(np.inf, xi, feasible=False)
@@ -338,4 +338,4 @@ def _in_band(rows: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
         feasible=problem.meets_prior(reached),
         moment=others + band.sum_of(solution.array),
     )
-    return measured(rows, best)
+    return measured(full, best)

@@ -1,25 +1,25 @@
-"""Few rows in memory that stand for all rows: a model of the problem, corrected by every pass.
+"""Few rows in memory that stand for all rows: a surrogate of the problem, corrected by every pass.
 
 Newton's method takes many passes where rows change sides in bulk: thousands of rows of a tight
 cluster have nearly the same p, and a quadratic model of psi ends where the first of them is
-decided. A model made of rows knows about clusters. It has columns N, which are the columns of a
+decided. A surrogate made of rows knows about clusters. It has columns N, which are the columns of a
 sample of the rows, weighted to represent all of them, and of rows that are known exactly:
 
     M Q  ~  N R + c,        c = M q(Xi) - N r(Xi),
 
 where q(Xi) = project(centre - sigma p) and r(Xi) are the labels of all rows and of those of the
-model at the last dual point Xi, so that there the model is exact. It is a label problem in memory,
-whose solution is the next dual point, and a pass gives the next c. The error of the model is due to
-the rows that change sides between two points and are not among the exact ones, and the pass
-collects these, and those close to the hyperplane. So the exact rows end up being all rows whose
-labels are still to be determined; then the labels of the model are optimal for all rows.
+surrogate at the last dual point Xi, so that there it is exact. It is a label problem in memory,
+whose solution is the next dual point, and a pass gives the next c. Its error is due to the rows
+that change sides between two points and are not among the exact ones, and the pass collects these,
+and those close to the hyperplane. So the exact rows end up being all rows whose labels are still to
+be determined; then the labels of the surrogate are optimal for all rows.
 
 If a great many rows are tied, because they are copies of each other or because some classes could
 be told apart without an error, they cannot be collected. The next dual point is then that of the
-model's path at a finite sigma, where the labels of tied rows are a function of their p. Tied rows
-are on a few faces of the label set, with a great many rows each, and the sample represents these.
-All others are collected, and so are rows that have come to or left one of those faces: a single
-label that is not exact costs more than the tolerance.
+surrogate's path at a finite sigma, where the labels of tied rows are a function of their p. Tied
+rows are on a few faces of the label set, with a great many rows each, and the sample represents
+these. All others are collected, and so are rows that have come to or left one of those faces: a
+single label that is not exact costs more than the tolerance.
 
 The sample is not mapped to match the moments of all rows (``sample.py``): that would move clusters
 by many times their width.
@@ -49,7 +49,7 @@ from primum.solvers.newton import (
 )
 from primum.solvers.sample import copies_in
 
-MAX_MODELS = 12  # models, at most: a pass each, or two
+MAX_SURROGATES = 12  # surrogates, at most: a pass each, or two
 # A pass collects about as many rows close to the hyperplane as this.
 CLOSE_ROWS = 2**12
 # A row of which the sample has at least this many copies is never collected.
@@ -57,16 +57,16 @@ MIN_MANY_COPIES = 16
 # At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
 # if that is more): those closest to the hyperplane.
 EXACT_ROWS, EXACT_PER_DIMENSION = 2**14, 8
-# The path of a model is entered at this fraction of the last sigma, or earlier.
+# The path of a surrogate is entered at this fraction of the last sigma, or earlier.
 ENTRY_SHARE = 1 / SIGMA_GROWTH**2
-# Values of sigma after the optimum of a model is known, at most.
+# Values of sigma after the optimum of a surrogate is known, at most.
 MAX_EXTRA_SIGMAS = 20
 # On the path, rows that are not decided may cost this fraction of the goal.
 UNDECIDED_GAP_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
-class ModelRows:
+class SurrogateRows:
     """Rows in memory: columns of M with weights, the positions of these rows, numbers of copies.
 
     Copies in a sample are merged into one row at the position of the first.
@@ -86,7 +86,7 @@ class ModelRows:
         """Which rows have so many copies that these cannot be collected."""
         return self.copies >= MIN_MANY_COPIES
 
-    def merged(self) -> "ModelRows":
+    def merged(self) -> "SurrogateRows":
         """Return the rows with those that have many copies merged."""
         weight = np.ones(len(self.copies)) if self.columns.weight is None else self.columns.weight
         first, which = copies_in(self.columns)
@@ -95,35 +95,35 @@ class ModelRows:
         kept = np.union1d(np.flatnonzero(~merge), first)
         totals = np.where(merge, np.bincount(which, weight)[which], weight)
         columns = FormedColumns(self.columns.matrix[:, kept], totals[kept])
-        return ModelRows(columns, self.positions[kept], np.where(merge, copies[which], 1)[kept])
+        return SurrogateRows(columns, self.positions[kept], np.where(merge, copies[which], 1)[kept])
 
-    def take(self, chosen: Index) -> "ModelRows":
+    def take(self, chosen: Index) -> "SurrogateRows":
         """Return some of the rows."""
         weight = self.columns.weight
         few = FormedColumns(
             self.columns.matrix[:, chosen], None if weight is None else weight[chosen]
         )
-        return ModelRows(few, self.positions[chosen], self.copies[chosen])
+        return SurrogateRows(few, self.positions[chosen], self.copies[chosen])
 
-    def without(self, positions: Index) -> "ModelRows":
+    def without(self, positions: Index) -> "SurrogateRows":
         """Return the rows that are not at some positions."""
         return self.take(np.flatnonzero(~np.isin(self.positions, positions)))
 
-    def joined(self, others: "ModelRows") -> "ModelRows":
+    def joined(self, others: "SurrogateRows") -> "SurrogateRows":
         """Return these rows and others after them."""
         matrix = np.hstack([self.columns.matrix, others.columns.matrix])
         parts = [(len(part.positions), part.columns.weight) for part in (self, others)]
-        return ModelRows(
+        return SurrogateRows(
             FormedColumns(matrix, joined_weights(parts)),
             np.concatenate([self.positions, others.positions]),
             np.concatenate([self.copies, others.copies]),
         )
 
 
-def model_at(
-    point: SweptPoint, problem: LabelProblem, exact: ModelRows, sample: ModelRows
+def surrogate_at(
+    point: SweptPoint, problem: LabelProblem, exact: SurrogateRows, sample: SurrogateRows
 ) -> LabelProblem:
-    """Return the problem of the model that is exact at a point of which there is a sweep."""
+    """Return the surrogate that is exact at a point of which there is a sweep."""
     rows = exact.joined(sample.without(exact.positions))
     labels = problem.labels.take(rows.positions)
     q = labels.project(labels.centre - point.sigma * rows.columns.project(point.xi))
@@ -137,49 +137,49 @@ def model_at(
     )
 
 
-def follow_model(
-    rows: SampledProblem, sample: ModelRows, start: Stage, tol: float, max_iter: int
+def follow_surrogates(
+    full: SampledProblem, sample: SurrogateRows, start: Stage, tol: float, max_iter: int
 ) -> tuple[BestSoFar, int]:
-    """Return (the best labelling found with models of all rows, iterations): a pass for each."""
-    goal, iterations = rows.problem.gap_within(tol), start.iterations
+    """Return (the best labelling found with surrogates, iterations): a pass for each."""
+    goal, iterations = full.problem.gap_within(tol), start.iterations
     best, exact = BestSoFar(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
-    xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, rows.largest_band)
-    for _ in range(MAX_MODELS):
-        point = rows.look(xi, sigma, replace(close, apart=_values(sample, xi)))
-        best = min((best, labels_on_path(rows, point, goal)), key=lambda found: found.order)
+    xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, full.largest_band)
+    for _ in range(MAX_SURROGATES):
+        point = full.look(xi, sigma, replace(close, apart=_values(sample, xi)))
+        best = min((best, labels_on_path(full, point, goal)), key=lambda labelling: labelling.order)
         if best.suffices(goal) or iterations >= max_iter:
             break
-        exact = _with_collected(rows, exact, point)
-        model = model_at(point, rows.problem, exact, sample)
+        exact = _with_collected(full, exact, point)
+        surrogate = surrogate_at(point, full.problem, exact, sample)
         enter = min(close.sigma, ENTRY_SHARE * sigma), xi
-        found, steps = _solve(model, enter, tol, max_iter - iterations)
+        last, steps = _solve(surrogate, enter, tol, max_iter - iterations)
         iterations += steps
         close = replace(
             close,
-            sigma=_close_sigma(rows, model, found),
+            sigma=_close_sigma(full, surrogate, last),
             before=xi,
             sigma_before=sigma,
-            common=_common_faces(model, found, 0.5 * close.limit),
+            common=_common_faces(surrogate, last, 0.5 * close.limit),
         )
-        xi, sigma = found.point.xi, found.sigma
+        xi, sigma = last.point.xi, last.sigma
     return best, iterations
 
 
-def _values(sample: ModelRows, xi: Floats) -> Floats:
+def _values(sample: SurrogateRows, xi: Floats) -> Floats:
     """Return the sorted p, of the first class, of points with many copies."""
     p = sample.take(np.flatnonzero(sample.many)).columns.project(xi)
     return np.sort(p if p.ndim == 1 else p[:, 0])
 
 
-def _with_collected(rows: SampledProblem, exact: ModelRows, point: SweptPoint) -> ModelRows:
+def _with_collected(full: SampledProblem, exact: SurrogateRows, point: SweptPoint) -> SurrogateRows:
     """Return the exact rows and those that a sweep has collected, but not too many."""
-    band, labels = point.sweep.band, rows.problem.labels
+    band, labels = point.sweep.band, full.problem.labels
     if band is None or not band.pieces:
         return exact
-    collected = ModelRows.of(FormedColumns(*band.columns(rows.columns.B)), band.positions)
+    collected = SurrogateRows.of(FormedColumns(*band.columns(full.columns.B)), band.positions)
     exact = collected.joined(exact.without(collected.positions))
-    r = rows.columns.shape[0]
-    most = max(EXACT_ROWS, EXACT_PER_DIMENSION * r * n_contrasts(labels), rows.largest_band)
+    r = full.columns.shape[0]
+    most = max(EXACT_ROWS, EXACT_PER_DIMENSION * r * n_contrasts(labels), full.largest_band)
     if len(exact.positions) <= most:
         return exact
     margins = margins_of(labels.take(exact.positions), exact.columns.project(point.xi))
@@ -189,48 +189,48 @@ def _with_collected(rows: SampledProblem, exact: ModelRows, point: SweptPoint) -
 def _solve(
     problem: LabelProblem, start: tuple[float, Floats], tol: float, max_iter: int
 ) -> tuple[PathPoint, int]:
-    """Return (a point of the path of a model where labels cost next to nothing, steps).
+    """Return (a point of the path of a surrogate where labels cost next to nothing, steps).
 
     The path is entered at ``start``, (sigma, Xi).
     """
     columns, labels, previous = problem.columns, problem.labels, None
     enough = UNDECIDED_GAP_SHARE * problem.gap_within(tol)
 
-    def cost_of(found: PathPoint) -> float:
-        return total_of(labels.slack(found.point.p, found.q), columns.weight)
+    def cost_of(last: PathPoint) -> float:
+        return total_of(labels.slack(last.point.p, last.q), columns.weight)
 
     for stage in follow_path(problem, tol, max_iter, start):
         point, steps = DualPoint(stage.xi, columns.project(stage.xi)), stage.iterations
-        found = PathPoint(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
-        if stage.sigma > 0 and cost_of(found) <= enough:
-            return found, steps
+        last = PathPoint(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
+        if stage.sigma > 0 and cost_of(last) <= enough:
+            return last, steps
     # The optimum is known before the path is as close to it.
     for _ in range(MAX_EXTRA_SIGMAS):
-        sigma = max(found.sigma * SIGMA_GROWTH, start[0])
-        point = predicted_start(problem, sigma, found, previous) if found.sigma > 0 else found.point
+        sigma = max(last.sigma * SIGMA_GROWTH, start[0])
+        point = predicted_start(problem, sigma, last, previous) if last.sigma > 0 else last.point
         point, q, _, more = minimise_psi(problem, sigma, point, MAX_STEPS_PER_SIGMA)
-        found, previous, steps = PathPoint(sigma, point, q), found, steps + more
-        if cost_of(found) <= enough:
+        last, previous, steps = PathPoint(sigma, point, q), last, steps + more
+        if cost_of(last) <= enough:
             break
-    return found, steps
+    return last, steps
 
 
-def _common_faces(model: LabelProblem, found: PathPoint, most: float) -> tuple[int, ...]:
+def _common_faces(surrogate: LabelProblem, last: PathPoint, most: float) -> tuple[int, ...]:
     """Return the keys of the commonest faces; no more than ``most`` rows have one of the others."""
-    weight = model.columns.weight
-    keys, which = np.unique(keys_of(model.labels.open(found.q)), return_inverse=True)
+    weight = surrogate.columns.weight
+    keys, which = np.unique(keys_of(surrogate.labels.open(last.q)), return_inverse=True)
     counts = np.bincount(which, weight) * (keys != 0)  # rows of key 0 are decided
     order = np.argsort(counts)
     return tuple(keys[order[np.cumsum(counts[order]) > most]].tolist())
 
 
-def _close_sigma(rows: SampledProblem, model: LabelProblem, found: PathPoint) -> float:
+def _close_sigma(full: SampledProblem, surrogate: LabelProblem, last: PathPoint) -> float:
     """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
-    labels, weight = model.labels, model.columns.weight
-    decided = keys_of(labels.open(found.q)) == 0
-    margins = margins_of(labels, found.point.p)[decided]
+    labels, weight = surrogate.labels, surrogate.columns.weight
+    decided = keys_of(labels.open(last.q)) == 0
+    margins = margins_of(labels, last.point.p)[decided]
     order = np.argsort(margins)
-    count = np.cumsum((np.ones(len(found.q)) if weight is None else weight)[decided][order])
-    some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * rows.largest_band)))
+    count = np.cumsum((np.ones(len(last.q)) if weight is None else weight)[decided][order])
+    some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * full.largest_band)))
     width = margins[order[min(some, len(order) - 1)]] if len(order) else 0.0
     return float(1.0 / max(width, 1e-300))

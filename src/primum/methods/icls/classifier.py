@@ -185,15 +185,15 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
             max_iter=self.max_iter,
             measure=last_pass.measure,
         )
-        fit, reading, slack = last_pass.of(solution)
+        fit, measures, slack = last_pass.of(solution)
         if narrowed is not problem:
             slack = None  # it is that of other label sets
-        self._remember_labels(data, family, solution.labels, reading.labels)
+        self._remember_labels(data, family, solution.labels, measures.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = labellings.certify(
             problem,
-            replace(solution, moment=reading.moment, slack=slack),
-            self._summary(family, fit, twin, reading),
+            replace(solution, moment=measures.moment, slack=slack),
+            self._summary(family, fit, twin, measures),
             metric=self.metric_,
             tol=self.tol,
         )
@@ -241,10 +241,10 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
     def _summary(
-        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, reading: PassMeasures
+        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, measures: PassMeasures
     ) -> labellings.FitSummary:
         coef, intercept = twin
-        squares = reading.squares / family.equations.weight
+        squares = measures.squares / family.equations.weight
         twin_loss, loss = (
             (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(np.vdot(w, w)))
             for w, b in ((coef, intercept), fit)
@@ -256,7 +256,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
             supervised_loss=twin_loss[0],
             supervised_objective=sum(twin_loss) if of_labels else 0.0,
             shift=squares**0.5,
-            changed=reading.changed,
+            changed=measures.changed,
             distance=squares + self.alpha * float(np.vdot(step, step)),
             score_rounding=score_rounding(family, twin),
             objective=sum(loss) if of_labels else None,
