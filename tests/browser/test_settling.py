@@ -7,7 +7,7 @@ import pandas as pd
 from click.testing import CliRunner
 
 from primum.cli.main import primum
-from primum.comparison.labelling import StoredLabelling
+from primum.comparison.labelling_files import StoredLabelling
 from primum.tables.files import open_table
 
 QUICK = ("--methods", "em-lda", "--repeats", "1", "--no-curves", "--jobs", "1", "--quiet")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.comparison.labelling import StoredLabelling
+from primum.comparison.labelling_files import StoredLabelling
 from primum.comparison.words import REFITTED
 from primum.tables.labels import CHOSEN
 

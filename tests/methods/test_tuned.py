@@ -322,7 +322,7 @@ def wide_rows(n_rows=90, n_columns=70, n_labeled=30):
 
 @pytest.mark.parametrize("outside", [False, True], ids=["in X", "in X_unlabeled"])
 def test_wide_rows_are_searched_with_a_sample_and_fitted_as_a_whole(monkeypatch, outside):
-    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.grid_search.MAX_NARROW_SIZE", 40)
     X, y = wide_rows()
     grid = {"alphas": [0.01, 0.1, 1.0], "metrics": [0.0, 0.5], "cv": 3}
     split = (X[:50], y[:50], X[50:]) if outside else (X, y)
@@ -343,13 +343,13 @@ def test_wide_rows_are_searched_as_a_whole_if_asked(monkeypatch, most):
     X, y = wide_rows()
     grid = {"alphas": [0.01, 1.0], "metrics": [0.0], "cv": 3}
     whole = ICLSClassifierCV(**grid).fit(X, y)
-    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.grid_search.MAX_NARROW_SIZE", 40)
     clf = ICLSClassifierCV(**grid, max_search_rows=most).fit(X, y)
     assert np.array_equal(clf.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
 
 
 def test_partial_labels_of_the_sample_are_its_own(monkeypatch):
-    monkeypatch.setattr("primum.methods.least_squares.search.MAX_NARROW_SIZE", 40)
+    monkeypatch.setattr("primum.methods.least_squares.grid_search.MAX_NARROW_SIZE", 40)
     X, y = wide_rows()
     y[:30] = np.arange(30) % 3
     possible = np.ones((90, 3), dtype=bool)

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from primum import ICLSClassifier, ICLSClassifierCV, ICLSRegressor, ICLSRegressorCV
 from primum.equations import normal
 from primum.methods.icls import classifier
-from primum.methods.least_squares import search
+from primum.methods.least_squares import grid_search
 
 
 def texts(n_classes=3, n=60, d=150, n_labeled=15, seed=0):
@@ -118,8 +118,8 @@ def test_columns_beyond_those_that_are_factorised(monkeypatch):
 def in_span(monkeypatch, fit):
     """Return a search of all columns, and one in the span of the rows."""
     known = fit()
-    monkeypatch.setattr(search, "MAX_NARROW_SIZE", 100)
-    spans = spans_of(monkeypatch, search)
+    monkeypatch.setattr(grid_search, "MAX_NARROW_SIZE", 100)
+    spans = spans_of(monkeypatch, grid_search)
     other = fit()
     assert spans[0] is not None
     return known, other
@@ -154,7 +154,7 @@ def test_a_search_for_numbers_in_the_span(monkeypatch):
 
 
 def test_scorers_get_models_of_all_columns(monkeypatch):
-    monkeypatch.setattr(search, "MAX_NARROW_SIZE", 100)
+    monkeypatch.setattr(grid_search, "MAX_NARROW_SIZE", 100)
     X, y = texts()
     seen = []
 

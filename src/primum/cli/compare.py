@@ -30,7 +30,7 @@ from primum.cli import _options as options
 from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
-from primum.comparison.labelling import (
+from primum.comparison.labelling_files import (
     StoredLabelling,
     how_to_label,
     prepare_labelling,

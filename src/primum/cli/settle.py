@@ -8,7 +8,7 @@ import click
 from primum._files import write_file
 from primum._words import counted, printable, wrapped
 from primum.cli._options import check_file, format_options, plain_errors, warn
-from primum.comparison.labelling import (
+from primum.comparison.labelling_files import (
     FITTED_AGAIN,
     KEEP_MARKS,
     StoredLabelling,

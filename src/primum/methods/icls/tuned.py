@@ -3,7 +3,7 @@
 Only labelled rows are held out, because only they can be scored; the unlabelled rows, or a sample
 of many wide ones, are in every training set. Without a sample, the search gives the same choice and
 the same scores as a grid search over ``ICLSClassifier`` or ``ICLSRegressor`` with these folds, but
-shares the work between the points of the grid (``least_squares/search.py``).
+shares the work between the points of the grid (``least_squares/grid_search.py``).
 """
 
 from typing import Any, ClassVar, Self

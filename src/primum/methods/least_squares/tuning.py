@@ -29,9 +29,9 @@ from primum._typing import AnyArray, Floats, Index
 from primum.equations import Span
 from primum.labellings import ShareBounds
 from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
-from primum.methods.least_squares import classifier, search
+from primum.methods.least_squares import classifier, grid_search
+from primum.methods.least_squares.grid_search import FoldScores, Grid, GridSearch, Score
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.methods.least_squares.search import FoldScores, Grid, GridSearch, Score
 from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
 from primum.reading.folds import read_folds, tuning_folds
@@ -79,11 +79,11 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         folds = read_folds(
             self.cv, given.labels, groups, shuffle=self.shuffle, seed=self.random_state
         )
-        search.check_weights(given, folds, self.scoring is None)
+        grid_search.check_weights(given, folds, self.scoring is None)
         # A scorer may need the columns of a DataFrame.
         shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
         params = self._score_params(sample_weight)
-        searched, span = search.in_their_span(self._searched(given), grid)
+        searched, span = grid_search.in_their_span(self._searched(given), grid)
         if span is not None:  # only the labelled rows are scored, and they are the first ones
             rows = given.labels.labeled
             shown = take_rows(shown, rows)
@@ -93,7 +93,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points, span)
         with one_blas_thread(), using_threads(self.n_jobs):
             results = whole.run(folds, score, score_twins, self.n_jobs)
-        search.warn_if_unproven(self, results)
+        grid_search.warn_if_unproven(self, results)
         return results
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
             return type(self)._default_score
         candidates = [unfitted_like(self, kind, n_jobs=None, **point) for point in points]
         return partial(
-            search.scorer_scores,
+            grid_search.scorer_scores,
             scorer=self._scorer_of(),
             candidates=candidates,
             known=known,
@@ -135,8 +135,8 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
 
     def _choose(self, kind: type[Kind], points: Sequence[dict[str, Any]], scores: Floats) -> Kind:
         """Keep scores (splits, points), and return an estimator with the first of the best."""
-        self.cv_results_ = search.cv_results(points, scores)
-        search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
+        self.cv_results_ = grid_search.cv_results(points, scores)
+        grid_search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = dict(points[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -212,7 +212,7 @@ class TunedSupervised(Tuned[SomeKnown]):
     """A supervised estimator whose ridge penalty is chosen by cross-validation."""
 
     def _grid(self) -> Grid:
-        return Grid(search.read_alphas(self.alphas), (), self.fit_intercept)
+        return Grid(grid_search.read_alphas(self.alphas), (), self.fit_intercept)
 
     def _fit_best(
         self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
@@ -242,8 +242,8 @@ class TunedImplicit(Tuned[SomeKnown]):
 
     def _grid(self) -> Grid:
         return Grid(
-            search.read_alphas(self.alphas),
-            search.read_metrics(self.metrics),
+            grid_search.read_alphas(self.alphas),
+            grid_search.read_metrics(self.metrics),
             self.fit_intercept,
             self.alpha_labeled,
             self.tol,
@@ -251,7 +251,7 @@ class TunedImplicit(Tuned[SomeKnown]):
         )
 
     def _searched(self, given: FitArguments[SomeKnown]) -> FitArguments[SomeKnown]:
-        return search.with_fewer_unlabeled(given, self.max_search_rows)
+        return grid_search.with_fewer_unlabeled(given, self.max_search_rows)
 
     def _fit_best(
         self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
@@ -272,7 +272,7 @@ class TunedClassifier(Tuned[KnownLabels], classifier.LeastSquaresBase):
     """A least-squares classifier with parameters chosen by cross-validation."""
 
     _supervised: ClassVar[type[BaseEstimator]] = classifier.LeastSquaresClassifier
-    _default_score: ClassVar[Score] = staticmethod(search.brier_scores)
+    _default_score: ClassVar[Score] = staticmethod(grid_search.brier_scores)
 
     def fit(
         self,
@@ -314,7 +314,7 @@ class TunedRegressor(Tuned[KnownTargets], LeastSquaresRegressionBase):
     """A least-squares regressor with parameters chosen by cross-validation."""
 
     _supervised: ClassVar[type[BaseEstimator]] = LeastSquaresRegressor
-    _default_score: ClassVar[Score] = staticmethod(search.squared_errors)
+    _default_score: ClassVar[Score] = staticmethod(grid_search.squared_errors)
 
 
 class LeastSquaresClassifierCV(TunedSupervised[KnownLabels], TunedClassifier):
