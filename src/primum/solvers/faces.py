@@ -28,9 +28,9 @@ from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_cla
 # only to be a descent direction, in at most this many steps.
 MAX_DIRECT_SIZE, FACE_CG_TOLERANCE, MAX_FACE_CG_STEPS = 2500, 1e-6, 500
 # If more labels are undecided than there are equations, sigma is usually small and the system well
-# conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients then take
-# less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a descent direction; if
-# the steps do not reach it, the system is solved exactly.
+# conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients then
+# take less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a descent
+# direction; if the steps do not reach it, the system is solved exactly.
 MIN_ROUGH_SIZE, MAX_ROUGH_STEPS, ROUGH_RESIDUAL = 100, 8, 0.3
 # Systems of at least this many labels are solved class by class, if that is less work.
 MIN_BY_CLASS_SIZE = 600
