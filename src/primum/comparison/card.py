@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import counted, listed
-from primum.comparison.words import show_loss, show_loss_in_unit, with_article
+from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit, with_article
 from primum.judging.held_out import largest_cost
 from primum.judging.intervals import (
     around,
@@ -918,35 +918,31 @@ class NumberChanges:
         return [Text(text)], [Folded("Which rows", PageTable.of(caption, header, cells))]
 
 
-def changes_of(
-    method: str,
-    own: AnyArray,
-    baseline: AnyArray,
-    rows: AnyArray,
-    classes: Sequence[Any],
-    ids: Any = None,
-) -> Changes:
-    """Return the changes between the predicted codes of some rows."""
-    names = [str(name) for name in classes]
-    changed = np.flatnonzero(own != baseline)
-    pairs = Counter((names[baseline[i]], names[own[i]]) for i in changed)
-    listed = [
-        ChangedRow(int(rows[i]), id_of(ids, rows[i]), names[baseline[i]], names[own[i]])
-        for i in changed[:MAX_LISTED]
-    ]
+def changes_of(result: "Comparison", method: str) -> Changes:
+    """Return the unlabelled rows for which a method and the baseline predict other classes."""
+    names = [str(name) for name in result.plan.table.labels.classes.tolist()]
+    codes = result.predicted(method), result.predicted(BASELINE)
+    changed = np.flatnonzero(codes[0] != codes[1]).tolist()
+    own, baseline = ([names[code] for code in of_model] for of_model in codes)
+    pairs = Counter((baseline[i], own[i]) for i in changed)
     counts = [(old, new, count) for (old, new), count in pairs.most_common()]
-    return Changes(method, len(rows), len(changed), counts, listed)
+    rows = _changed_rows(result, changed, baseline, own)
+    return Changes(method, len(own), len(changed), counts, rows)
 
 
-def number_changes_of(
-    method: str, own: Floats, baseline: Floats, rows: Index, digits: int, ids: Any = None
-) -> NumberChanges:
-    """Return the changes between the predicted numbers of some rows."""
+def number_changes_of(result: "Comparison", method: str, digits: int) -> NumberChanges:
+    """Return how the numbers that a method and the baseline predict for unlabelled rows differ."""
+    own, baseline = result.predicted(method), result.predicted(BASELINE)
     changes = own - baseline
-    order: Sequence[int] = np.argsort(-np.abs(changes), kind="stable")[:MAX_LISTED].tolist()
-    listed = [
-        ChangedRow(int(rows[i]), id_of(ids, rows[i]), float(baseline[i]), float(own[i]))
-        for i in order
-    ]
-    typical = float(np.sqrt(np.mean(changes**2)))
-    return NumberChanges(method, len(rows), typical, listed, digits)
+    order: Sequence[int] = np.argsort(-np.abs(changes), kind="stable").tolist()
+    rows = _changed_rows(result, order, baseline.tolist(), own.tolist())
+    return NumberChanges(method, len(own), float(np.sqrt(np.mean(changes**2))), rows, digits)
+
+
+def _changed_rows(
+    result: "Comparison", places: Sequence[int], baseline: Sequence[Any], own: Sequence[Any]
+) -> list[ChangedRow]:
+    """Return the first of the unlabelled rows at some places, with both predictions."""
+    rows, ids = result.plan.table.known.unlabeled.tolist(), result.row_ids
+    first = places[:MAX_LISTED]
+    return [ChangedRow(rows[i], id_of(ids, rows[i]), baseline[i], own[i]) for i in first]

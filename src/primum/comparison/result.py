@@ -656,8 +656,7 @@ class Comparison:
             return None
         if not table.target.can_be_averaged(self.plan.baselines):
             return None
-        both = self.predicted(best.name), self.predicted(BASELINE)
-        return table.target.changes(best.name, *both, table.known.unlabeled, self.row_ids)
+        return table.target.changes(self, best.name)
 
     @cached_property
     def shares(self) -> EstimatedShares | None:

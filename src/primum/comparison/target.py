@@ -20,8 +20,6 @@ from primum._sklearn import CLASSIFIER, REGRESSOR
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
 from primum.comparison.card import (
-    Changes,
-    ModelCard,
     NumberCard,
     NumberChanges,
     card_of,
@@ -181,6 +179,10 @@ class PredictedTarget:
         """Return the same target with other labels."""
         return replace(self, known=known)
 
+    def drawn(self, chosen: Mask | None) -> Self:
+        """Return the target without labels that were chosen."""
+        return replace(self, known=drawn_labels(self.known, chosen))  # type: ignore[type-var]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the kind of the target as plain JSON values."""
         return {"target_kind": self.kind.word, "recognised": self.kind.how}
@@ -206,6 +208,13 @@ class ClassTarget(PredictedTarget):
         Name of the estimator that is called the safe stack.
     limits : (float, float) or None
         The range that is certain to contain all numbers; None if it is not known.
+    shift_options : str
+        What can be done about labelled and unlabelled rows that differ, in a sentence.
+    why_not_settled : str
+        Why labels of chosen rows settle nothing, in a sentence; empty if they do.
+    on_request, card, changes : callable
+        Return the model of a name in ``ON_REQUEST``; what held-out rows say of a method; and the
+        unlabelled rows for which it and the baseline predict different things.
     changed_in_words : (str, str)
         What ``changed`` is, in the caption and in the header of a table.
     """
@@ -216,6 +225,11 @@ class ClassTarget(PredictedTarget):
     learner = CLASSIFIER
     stack = STACK
     limits = None
+    shift_options = options_in_words(numeric=False)
+    why_not_settled = ""
+    on_request = staticmethod(classifier_on_request)
+    card = staticmethod(card_of)
+    changes = staticmethod(changes_of)
     changed_in_words = (
         "Share of the unlabelled rows for which a method and the baseline predict different "
         "classes",
@@ -273,10 +287,6 @@ class ClassTarget(PredictedTarget):
         """Names of the classes; of numbers None."""
         return self.known.classes
 
-    def drawn(self, chosen: Mask | None) -> Self:
-        """Return the target without labels that were chosen."""
-        return replace(self, known=drawn_labels(self.known, chosen))
-
     def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:
         """Return by what models are judged: a scoring or, of classes, an objective."""
         scoring = self.default_scoring if scoring is None else scoring
@@ -317,10 +327,6 @@ class ClassTarget(PredictedTarget):
     def stack_baseline(self, baselines: Sequence[Entry]) -> Any:
         """Return the baselines as that of a safe stack; None if they cannot be."""
         return stack_baseline(baselines) if all(map(has_scores, baselines)) else None
-
-    def on_request(self, name: str) -> Any:
-        """Return the model of a name in ``ON_REQUEST``."""
-        return classifier_on_request(name)
 
     def check_sizes(self, chosen: Mask | None, *models: Any) -> None:
         """Raise an error if there are too few labels to compare on.
@@ -427,28 +433,8 @@ class ClassTarget(PredictedTarget):
             named = Pipeline([*before, (name, named)])
         return Entry(entry.name, named, True)
 
-    @property
-    def shift_options(self) -> str:
-        """What can be done about labelled and unlabelled rows that differ, in a sentence."""
-        return options_in_words(numeric=False)
-
     def check_label_shift(self) -> None:
         """Raise an error if the shares of classes cannot be weighted."""
-
-    @property
-    def why_not_settled(self) -> str:
-        """Why labels of chosen rows settle nothing, in a sentence; empty if they do."""
-        return ""
-
-    def card(self, result: "Comparison", name: str) -> ModelCard | NumberCard | None:
-        """Return what held-out rows say of a method; None if its predictions are not known."""
-        return card_of(result, name)
-
-    def changes(
-        self, method: str, own: AnyArray, baseline: AnyArray, rows: Index, ids: AnyArray | None
-    ) -> Changes | NumberChanges:
-        """Return the rows for which a method and the baseline predict different things."""
-        return changes_of(method, own, baseline, rows, self.class_names, ids)
 
     def show_changed(self, changed: float) -> str:
         """Return what ``changed`` returned as text."""
@@ -521,6 +507,13 @@ class NumberTarget(PredictedTarget):
     default_equivalence = EQUIVALENT_SHARE
     learner = REGRESSOR
     stack = "SafeRegressor"
+    shift_options = options_in_words(numeric=True)
+    why_not_settled = (
+        "Labels of chosen rows cannot settle which of two models predicts numbers better: two such "
+        "models differ on every row, by any amount, so there is no disagreement bound. Label rows "
+        "at random, and compare again."
+    )
+    on_request = staticmethod(regressor_on_request)
     changed_in_words = (
         "Root mean square of the difference between the predictions of a method and of the "
         "baseline for unlabelled rows",
@@ -574,9 +567,6 @@ class NumberTarget(PredictedTarget):
         """The unit of the numbers."""
         return f"units of {self.name}" if self.name else ""
 
-    def drawn(self, chosen: Mask | None) -> Self:  # noqa: D102
-        return replace(self, known=drawn_labels(self.known, chosen))
-
     def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:  # noqa: D102
         given = {"cost": cost, "positive": positive}
         if wrong := next((name for name, value in given.items() if value is not None), None):
@@ -619,9 +609,6 @@ class NumberTarget(PredictedTarget):
 
     def stack_baseline(self, baselines: Sequence[Entry]) -> Any:  # noqa: D102
         return number_baseline(baselines)
-
-    def on_request(self, name: str) -> Any:  # noqa: D102
-        return regressor_on_request(name)
 
     def check_sizes(self, chosen: Mask | None, *models: Any) -> None:  # noqa: D102
         needed = LEAST_NUMBERS if any(map(_has_default, models)) else LEAST
@@ -684,33 +671,17 @@ class NumberTarget(PredictedTarget):
     def deployable(self, entry: Entry) -> Entry:  # noqa: D102
         return entry
 
-    @property
-    def shift_options(self) -> str:  # noqa: D102
-        return options_in_words(numeric=True)
-
     def check_label_shift(self) -> None:  # noqa: D102
         raise ValueError(
             "shift='label' weights classes, but numbers are predicted: pass shift='covariate' if "
             "only the features differ, or leave it out."
         )
 
-    @property
-    def why_not_settled(self) -> str:  # noqa: D102
-        return (
-            "Labels of chosen rows cannot settle which of two models predicts numbers better: two "
-            "such models differ on every row, by any amount, so there is no disagreement bound. "
-            "Label rows at random, and compare again."
-        )
-
-    def card(  # noqa: D102
-        self, result: "Comparison", name: str
-    ) -> ModelCard | NumberCard | None:
+    def card(self, result: "Comparison", name: str) -> NumberCard | None:  # noqa: D102
         return number_card_of(result, name, self.unit, self.digits)
 
-    def changes(  # noqa: D102
-        self, method: str, own: AnyArray, baseline: AnyArray, rows: Index, ids: AnyArray | None
-    ) -> Changes | NumberChanges:
-        return number_changes_of(method, own, baseline, rows, self.digits, ids)
+    def changes(self, result: "Comparison", name: str) -> NumberChanges:  # noqa: D102
+        return number_changes_of(result, name, self.digits)
 
     def show_changed(self, changed: float) -> str:  # noqa: D102
         return f"{float(f'{changed:.3g}'):,.10g}"
