@@ -27,7 +27,7 @@ from primum.reading.folds import Fold
 
 @dataclass(frozen=True)
 class OwnDifference:
-    """How a method that judged itself differs from another model.
+    """How a method differs from another model.
 
     Attributes
     ----------

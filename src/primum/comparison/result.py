@@ -33,7 +33,6 @@ from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import (
     CurvePoint,
     FailedFit,
-    Fit,
     OwnDifference,
     Records,
     learning_curves,
@@ -63,7 +62,7 @@ from primum.comparison.words import (
     table_row,
     with_article,
 )
-from primum.judging.difference import Difference, Disagreement, Posterior, holm
+from primum.judging.difference import Posterior, holm
 from primum.judging.drift import Drift, ShiftWeights, copies_note
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
@@ -239,7 +238,8 @@ class Comparison:
     def _can_be_judged(self, entry: Entry) -> bool:
         """Return whether a method judged itself, or has what is needed of every split."""
         if entry in self.plan.cross_fitted:
-            return self._own(entry) is not None
+            fit = self.records.cross_fitted.get(entry.name)
+            return fit is not None and self.records.beside_baseline(fit) is not None
         splits, fits = self.records.splits, self.records.every(entry.name)
         return 0 < len(splits) == len(fits) and not self._lacks_scores(entry)
 
@@ -252,11 +252,10 @@ class Comparison:
     @cached_property
     def methods(self) -> list[MethodResult]:
         """The results of the baseline, its parts and all methods that failed in no split."""
-        own = [entry for entry in self.plan.cross_fitted if self._can_be_judged(entry)]
         split = [e for e in self.plan.split_entries if e in self.plan.methods]
-        entries = [*own, *(entry for entry in split if self._can_be_judged(entry))]
+        entries = [e for e in (*self.plan.cross_fitted, *split) if self._can_be_judged(e)]
         differences = [self._difference(entry) for entry in entries]
-        adjusted = holm([difference.p_value for difference in differences])
+        adjusted = holm([found.difference.p_value for found in differences])
         level = 1 - (1 - self.level) / max(len(entries), 1)
         parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
         seconds = sum(self._seconds(entry) for entry in self.plan.baselines)
@@ -264,8 +263,8 @@ class Comparison:
             MethodResult(BASELINE, False, self._baseline_loss, seconds, len(self.records.splits)),
             *map(self._plain, parts),
             *(
-                self._judged(entry, difference, float(p_value), level)
-                for entry, difference, p_value in zip(entries, differences, adjusted, strict=True)
+                self._judged(entry, found, float(p_value), level)
+                for entry, found, p_value in zip(entries, differences, adjusted, strict=True)
             ),
         ]
 
@@ -275,30 +274,26 @@ class Comparison:
         n_splits = len(self.records.splits)
         return MethodResult(entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits)
 
-    def _self_judged(self, entry: Entry, difference: Difference) -> MethodResult:
-        """Return the result of a method that judged itself, its loss relative to the baseline's."""
-        loss = self._baseline_loss + difference.mean
-        return MethodResult(
-            entry.name,
-            entry.uses_unlabeled,
-            loss if self.loss.of_rows is None else max(loss, 0.0),
-            self.records.cross_fitted[entry.name].seconds,
-            n_splits=1,
-            observed_change=difference.mean,
-        )
-
     def _judged(
-        self, entry: Entry, difference: Difference, p_value: float, level: float
+        self, entry: Entry, found: OwnDifference, p_value: float, level: float
     ) -> MethodResult:
-        posterior = self._posterior(difference, self._disagreement(entry))
-        verdict = self._verdict(posterior, entry.name, self.plan.baseline_in_words, level)
-        if entry.name in self.records.cross_fitted:
-            row = self._self_judged(entry, difference)
-        else:
+        """Return the result of a method, with its verdicts.
+
+        The loss of one that judged itself is that of the baseline plus the difference.
+        """
+        fit, change = self.records.cross_fitted.get(entry.name), found.difference.mean
+        if fit is None:
             row = self._plain(entry)
-            row = replace(row, observed_change=row.loss - self._baseline_loss)
+            change = row.loss - self._baseline_loss
+        else:
+            loss = self._baseline_loss + change
+            loss = loss if self.loss.of_rows is None else max(loss, 0.0)
+            row = MethodResult(entry.name, entry.uses_unlabeled, loss, fit.seconds, n_splits=1)
+        posterior, baseline = self._posterior(found), self.plan.baseline_in_words
+        verdict = self._verdict(posterior, entry.name, baseline, level, self.loss.measure)
         twin, measure = self._twin(entry, level)
-        return replace(row, verdict=verdict, p_value=p_value, twin=twin, twin_measure=measure)
+        judged = replace(row, verdict=verdict, p_value=p_value, observed_change=change)
+        return replace(judged, twin=twin, twin_measure=measure)
 
     def _seconds(self, entry: Entry) -> float:
         return float(np.mean([fit.seconds for fit in self.records.every(entry.name)]))
@@ -322,68 +317,45 @@ class Comparison:
         fits = self.records.every(entry.name)
         return joined([self.records.predictions(fit, twin) for fit in fits])
 
-    def _own(self, entry: Entry, against: str = BASELINE) -> OwnDifference | None:
-        """Return the difference that a method that judged itself has found, if it has."""
-        fit = self.records.cross_fitted.get(entry.name)
-        if fit is None:
-            return None
-        if against == BASELINE:
-            return self._beside_baseline[entry.name]
-        return fit.verdicts.get(against)
+    def _difference(self, entry: Entry) -> OwnDifference:
+        """Return how a method that can be judged differs from the baseline.
 
-    @cached_property
-    def _beside_baseline(self) -> dict[str, OwnDifference | None]:
-        """How the methods that judged themselves differ from the baseline."""
-        fits = self.records.cross_fitted
-        return {name: self._difference_in_splits(fit) for name, fit in fits.items()}
-
-    def _difference_in_splits(self, fit: Fit) -> OwnDifference | None:
-        """Return how such a method differs from the baseline, in splits in which both were fitted.
-
-        On how many unlabelled rows they differ is asked of the models to deploy.
+        They are compared in the splits in which both were fitted.
         """
-        if (both := self.records.beside_baseline(fit)) is None:
-            return None
-        own, others = (one.all for one in both)
-        judge = self.plan.judge(both[0].folds, self.equivalence)
-        difference, table = judge.difference(own, others, self.loss), self.plan.table
+        fit = self.records.cross_fitted.get(entry.name)
+        both = None if fit is None else self.records.beside_baseline(fit)
+        if both is None:
+            judge, own, others = self._judge, self._predictions(entry), self._baseline
+        else:
+            judge = self.plan.judge(both[0].folds, self.equivalence)
+            own, others = (one.all for one in both)
+        difference = judge.difference(own, others, self.loss)
         if self.loss.scoring != "accuracy":
             return OwnDifference(difference)
-        compared = 0, 0
-        if table.n_unlabeled and table.target.can_be_averaged(self.plan.baselines):
-            differ = self.predicted(fit.name) != self.predicted(BASELINE)
-            compared = int(differ.sum()), len(differ)
-        return OwnDifference(difference, judge.disagreement(own, others, *compared))
+        disagreement = judge.disagreement(own, others, *self._n_different(entry.name))
+        return OwnDifference(difference, disagreement)
 
-    def _difference(self, entry: Entry) -> Difference:
-        if (own := self._own(entry)) is not None:
-            return own.difference
-        return self._judge.difference(self._predictions(entry), self._baseline, self.loss)
+    def _n_different(self, name: str) -> tuple[float, int]:
+        """Return for how many unlabelled rows a method changes the baseline's class, of how many.
 
-    def _disagreement(self, entry: Entry) -> Disagreement | None:
-        """Return how often a method and the baseline disagree, if they are judged by errors."""
-        if (own := self._own(entry)) is not None:
-            return own.disagreement
-        if self.loss.scoring != "accuracy":
-            return None
-        n_rows = len(self.plan.probe)
-        n_different = n_rows * self.records.changed(entry.name) if n_rows else 0
-        predictions = self._predictions(entry)
-        return self._judge.disagreement(predictions, self._baseline, n_different, n_rows)
+        A method that judged itself is asked by its model to deploy, others by those of the splits.
+        """
+        table, n_rows = self.plan.table, len(self.plan.probe)
+        if name not in self.records.cross_fitted:
+            return n_rows * self.records.changed(name) if n_rows else 0, n_rows
+        if not (table.n_unlabeled and table.target.can_be_averaged(self.plan.baselines)):
+            return 0, 0
+        differ = self.predicted(name) != self.predicted(BASELINE)
+        return int(differ.sum()), len(differ)
 
     def _verdict(
-        self,
-        posterior: Posterior,
-        name: str,
-        other: str,
-        level: float,
-        measure: Measure | None = None,
+        self, posterior: Posterior, name: str, other: str, level: float, measure: Measure
     ) -> Verdict:
         verdict = verdict_of(
             posterior,
             method=phrase(name, self.plan.table.target.stack),
             baseline=other,
-            measure=self.loss.measure if measure is None else measure,
+            measure=measure,
             level=level,
             sample=self._judge.sample,
         )
@@ -394,8 +366,9 @@ class Comparison:
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
         fits, loss = self.records.every(entry.name), self.loss
-        if (own := self._own(entry, "supervised")) is not None:
-            posterior = self._posterior(own.difference, own.disagreement)
+        whole = self.records.cross_fitted.get(entry.name)
+        if whole is not None and "supervised" in whole.verdicts:
+            posterior = self._posterior(whole.verdicts["supervised"])
         elif not (entry.uses_unlabeled and fits) or any(fit.twin is None for fit in fits):
             return None, None
         else:
@@ -413,9 +386,10 @@ class Comparison:
         can_be_judged = all(target.can_judge(self.loss, part) for part in both)
         return self.loss if can_be_judged else self._judge.loss_of("accuracy")
 
-    def _posterior(self, difference: Difference, disagreement: Disagreement | None) -> Posterior:
+    def _posterior(self, found: OwnDifference) -> Posterior:
         size = self.plan.table.target.relative_to(self._size)
-        return Posterior(difference, disagreement, equivalence=self.equivalence, baseline_loss=size)
+        both = found.difference, found.disagreement
+        return Posterior(*both, equivalence=self.equivalence, baseline_loss=size)
 
     @cached_property
     def _size(self) -> float:
