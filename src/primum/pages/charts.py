@@ -1,8 +1,8 @@
-"""Charts drawn as HTML and SVG, whose text keeps its size on every screen.
+"""Charts drawn as HTML and SVG, with text that keeps its size on every screen.
 
 They need no plotting library, and their shapes stretch with the page while names and numbers do
 not. Their colours are variables of ``chart.css``, so that they can be read on a dark page too. A
-chart has the role of an image with an alternative text; its numbers belong beside it, as a table.
+chart has the role of an image with an alternative text, and is shown with its numbers as a table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,16 +45,16 @@ class BandedCurve:
 
 
 def interval_chart(items: Sequence[IntervalLine], edge: float, label: str, alternative: str) -> str:
-    """Return a chart of intervals around zero, of which left is better.
+    """Return a chart of intervals around zero, in which left is better.
 
     Parameters
     ----------
     items : sequence of IntervalLine
-        From top to bottom.
+        The lines, from top to bottom.
     edge : float
         Changes up to this size make no practical difference; they are shaded.
     label : str
-        What is drawn, with its unit.
+        What the axis shows, with its unit.
     alternative : str
         The chart in words.
 
@@ -89,12 +89,12 @@ def _interval_row(item: IntervalLine, scale: "_Scale") -> str:
 
 
 def line_chart(series: Sequence[Curve], x_label: str, y_label: str, alternative: str) -> str:
-    """Return curves over sizes, from zero to large, with their bands.
+    """Return a chart of curves over sizes, from zero to large, with their bands.
 
     Parameters
     ----------
     series : sequence of Curve
-        The curves; the x of all points are labelled.
+        The curves; every x of a point gets a tick.
     x_label, y_label : str
         What the axes show, with units.
     alternative : str
@@ -131,7 +131,7 @@ def threshold_chart(
     label: str,
     alternative: str,
 ) -> str:
-    """Return shares against a threshold from 0 to 1, with bands, and a marked threshold.
+    """Return a chart of shares over a threshold from 0 to 1, with bands and a marked threshold.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def threshold_chart(
     mark : float
         The threshold.
     interval : (float, float) or None
-        Where it may be, shaded.
+        The interval of the marked threshold, which is shaded.
     label : str
         What the horizontal axis shows.
     alternative : str
@@ -169,7 +169,7 @@ def threshold_chart(
 def scatter_chart(
     points: Sequence[tuple[float, float]], labels: tuple[str, str], alternative: str
 ) -> str:
-    """Return points (x, y) of one unit, and the line on which both are equal.
+    """Return a chart of points (x, y) in one unit, with the line on which x equals y.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def bounds_chart(
     alternative: str,
     answer: str = "",
 ) -> str:
-    """Return bounds around zero that narrow from left to right, of which below is better.
+    """Return a chart of bounds around zero that narrow from left to right; lower is better.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def bounds_chart(
     alternative : str
         The chart in words.
     answer : str, default=""
-        "help" and "harm" have a colour of their own.
+        The answer; "help" and "harm" have a colour of their own.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def bounds_chart(
 
 
 def _drawn_bounds(path: Sequence[tuple[float, float]], edge: float, plot: "_Plot") -> str:
-    """Return the shaded margin, the grid, zero, and what is between the bounds."""
+    """Return the shaded margin, the grid, the zero line, and the area between the bounds."""
     top, zero, bottom = (100 - plot.upward.share(value) for value in (edge, 0.0, -edge))
     lower, upper = (plot.at([(k, ends[side]) for k, ends in enumerate(path)]) for side in (0, 1))
     return (
@@ -272,12 +272,12 @@ def _curve(
 
 
 def _band(lower: Sequence[str], upper: Sequence[str]) -> str:
-    """Return the path around what is between two lines."""
+    """Return the path around the area between two lines."""
     return f"M{' '.join([*upper, *reversed(lower)])}Z"
 
 
 def _dots(places: Sequence[str]) -> str:
-    """Return the path of dots: lines of no length with round ends."""
+    """Return the path of dots: lines of length zero with round ends."""
     return "".join(f"M{place.replace(',', ' ')}h0" for place in places)
 
 
@@ -324,7 +324,7 @@ class _Scale:
 
     @property
     def inner_ticks(self) -> list[float]:
-        """Those that rounding has not moved beyond the ends."""
+        """The ticks that rounding has not moved beyond the ends."""
         return [tick for tick in self.ticks if self.low <= tick <= self.high]
 
 
@@ -365,7 +365,8 @@ class _Plot:
     ) -> str:
         """Return a chart: a drawing (SVG) with these axes; ``labels`` are those of x and of y.
 
-        ``shape`` is a class of the plot and what is below it, ``kind`` one of the plot alone.
+        ``shape`` is a CSS class of the plot and of what is below it, ``kind`` one of the plot
+        alone.
         """
         places = ((self.upward.at(tick), text) for tick, text in self.y_ticks.items())
         marks = "".join(f"<span class='y' style='bottom:{at}'>{text}</span>" for at, text in places)

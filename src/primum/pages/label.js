@@ -12,7 +12,7 @@ const create = (tag, ...content) => {
 };
 const say = (text) => { at("said").textContent = text; };
 
-// ---- Answers: for every row its label, "?" or null; `past` has what undo brings back.
+// ---- Answers: for every row its label, "?" or null; `past` has what undo restores.
 const STORE = `primum.labels.${task.key}`;
 const nothing = () => ({ answers: task.rows.map(() => null), past: [], shortcuts: true });
 const isAnswer = (value) => value === null || value === UNDECIDED || task.classes.includes(value);
@@ -23,7 +23,7 @@ const isSaved = (saved) => Array.isArray(saved?.answers) && Array.isArray(saved.
 
 let state = nothing();
 let place = 0;
-let storage = null; // why the browser keeps nothing, if so
+let storage = null; // why the browser stores nothing, as a sentence; null if it does
 let isDownloaded = true;
 
 const readSaved = (text) => {
@@ -95,7 +95,7 @@ const go = (row) => {
   say(`${title(row)}.`);
 };
 
-// ---- The card. Its layout is that of the columns, so that a value is where it was in the last row.
+// ---- The card. Its layout depends on the columns only, so that every value keeps its place.
 const LONG = 48;
 const FEW = 12;
 const title = (row) => `Row ${written(row + 1)} of ${written(task.rows.length)}`;
@@ -146,7 +146,7 @@ const showCounts = () => {
   ].filter(Boolean).join(" · ");
 };
 
-// ---- Classes: a key for each, or a list to search where they are many.
+// ---- Classes: a key for each, or a list to search if there are many.
 const isSearched = task.classes.length > KEYS.length;
 const classButtons = task.classes.map((label, k) => {
   const button = create("button", create("span", label));
@@ -159,7 +159,7 @@ const classButtons = task.classes.map((label, k) => {
   button.addEventListener("click", () => byButton(() => answer(label)));
   return button;
 });
-// What to read next is the card: it gets the focus, also for the keys that scroll it.
+// The card gets the focus, because it is read next, and so that keys scroll it.
 const byButton = (act) => {
   act();
   at("values").focus();
@@ -204,7 +204,7 @@ class Question {
     this.pair = pair;
     this.own = pair.codes.map((code, row) => (code ? row : -1)).filter((row) => row >= 0);
     this.all = new Bounds(pair);
-    this.decidable = null; // an undecided row counts as neither: made when there is one
+    this.decidable = null; // bounds with undecided rows as neither, made when there is one
   }
 
   judge() {
@@ -284,7 +284,7 @@ const optional = () => {
   const open = questions.slice(1).filter((question) => !isSettled(question));
   return open.length ? `(Still open, optional: ${open.map(({ pair }) => pair.about).join("; ")}.)` : "";
 };
-// Numbers that move with every label tell what the models predicted: none while a question is open.
+// No numbers while a question is open: those that move with a label tell what models predicted.
 const findings = () => {
   if (questions.every(isSettled)) {
     return [create("p", scope()), create("ul", ...questions.flatMap(lines).map((line) => create("li", line)))];
@@ -317,7 +317,7 @@ const showNews = () => {
   box.firstChild.className = "answer";
   if (kind === "settled") box.append(...findings());
   if (next) box.append(create("p", next));
-  // A live region is read again whenever it is written, also if it says the same.
+  // A live region is read aloud whenever it is written, even if the text is the same.
   if (at("news").textContent === (headline && box.textContent)) return;
   at("news").replaceChildren(...(headline ? [box] : []));
 };
@@ -327,12 +327,12 @@ const judge = () => {
   questions.forEach((question) => question.judge());
   showNews();
 };
-// After the next card has been painted: with thousands of rows it takes a moment.
+// Runs after the next card is painted, because with thousands of rows it takes a moment.
 const judgeSoon = () => {
   waiting ||= requestAnimationFrame(() => setTimeout(judge));
 };
 
-// ---- The sheet, as Python's csv module writes it, with a mark by which Excel knows UTF-8. Text
+// ---- The sheet, as Python's csv module writes it, with a mark so that Excel reads UTF-8. Text
 // that a spreadsheet could take for a formula gets an apostrophe, as in tables/sheets.py.
 const FORMULA = /^'*[=+\-@\t\r]./s;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;

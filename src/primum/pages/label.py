@@ -2,13 +2,13 @@
 
 The page is one file with its own script and needs no network. It holds the sheet of rows that a
 comparison asks for, in their stored random order, and for every pair of models what the two predict
-on each row. Predictions are never shown, for they would influence the labeller; neither are the
-bounds, unless the labeller asks for them, before the question is settled: whoever sees them move
-with a label learns what the models had predicted. ``settle.js`` computes the bounds of
+on each row. Predictions are never shown, because they would influence the labeller. Neither are the
+bounds shown before the question is settled, unless the labeller asks for them: whoever sees them
+move with a label learns what the models had predicted. ``settle.js`` computes the bounds of
 `primum.judging.error_bounds`; ``label.html`` is the markup, and ``label.js`` the behaviour.
 
-Answers are kept in the storage of the browser, and downloaded as the sheet with its target filled
-in, as Python's ``csv`` module writes it.
+Answers are kept in the storage of the browser. The labeller downloads them as the sheet with its
+target filled in, in the form that Python's ``csv`` module writes.
 """
 
 import base64
@@ -25,7 +25,7 @@ from primum.pages.page import asset
 
 @dataclass(frozen=True)
 class LabellingPair:
-    """Two fitted models whose errors the labels compare.
+    """Two fitted models whose errors are compared by the labels.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class LabellingPair:
         Number of unlabelled rows on which the two predict different classes. The sheet may have
         fewer of them.
     two_outcomes : bool
-        Whether one of the two is right on every such row.
+        Whether one of the two must be right on every such row.
     alpha : float
         Probability with which the bounds of this pair may be wrong.
     codes : sequence of (int, int) or None
-        For every row of the sheet the index of the class that the baseline and the challenger
+        For every row of the sheet, the indices of the classes that the baseline and the challenger
         predict; None if the two predict the same class.
     about : str, default="which model to use"
         What the pair settles, as part of a sentence.
@@ -56,7 +56,7 @@ class LabellingPair:
 
 @dataclass(frozen=True)
 class LabellingTask:
-    """The rows to label, and the pairs of models that their labels decide between.
+    """The rows to label, and the pairs of models to decide between by their labels.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LabellingTask:
     shown : sequence of int
         Places of the columns that the labeller sees.
     n_rows : int
-        Number of unlabelled rows that the statement is about.
+        Number of unlabelled rows that the answer is about.
     margin : float
         Region of practical equivalence, in rows: differences up to it do not matter.
     pairs : sequence of LabellingPair
@@ -178,7 +178,7 @@ def labelling_page(task: LabellingTask) -> str:
     Parameters
     ----------
     task : LabellingTask
-        The rows, and the pairs of models that their labels decide between.
+        The rows to label, and the pairs of models to decide between.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _body(task: LabellingTask) -> str:
-    """Return what the script fills: progress, the card of a row, the answers, the folds."""
+    """Return the markup that the script fills in: progress, the card of a row, answers, details."""
     names = {name: escape(getattr(task, name)) for name in ("title", "target", "file_name")}
     numbers = {"n_listed": max(len(task.rows), 1), "n_rows": f"{task.n_rows:,}"}
     return Template(asset("label.html")).substitute(names | numbers)

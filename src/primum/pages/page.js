@@ -1,5 +1,5 @@
 // Sort a table by the column whose header is pressed: numbers by size, all else as text; cells
-// without a value stay at the end. Without scripts the table is as written.
+// without a value stay at the end. Without scripts the table stays as written.
 const keyOf = (cell) => {
   const text = cell.dataset.value ?? cell.textContent.trim().replace("\u2212", "-");
   const number = text.match(/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i);
@@ -56,8 +56,8 @@ for (const table of document.querySelectorAll("table")) {
   addOrder(table, names);
 }
 
-// What is wider than its region scrolls there, and its edge fades; on a phone, a table that does
-// not fit becomes cards, unless they were too many.
+// Content that is wider than its region scrolls there, and its edge fades; on a phone, a table that
+// does not fit becomes cards, unless there would be too many.
 const MAX_CARDS = 60;
 const phone = matchMedia("(max-width: 40rem)");
 const mark = (region) => region.classList.toggle(

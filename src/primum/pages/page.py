@@ -1,13 +1,13 @@
-"""One self-contained HTML page, and the blocks it consists of: text, tables, figures, code.
+"""Self-contained HTML pages, and the blocks they consist of: text, tables, figures, code.
 
-A report is composed once, from blocks that are written as HTML or as Markdown. A table is built of
-cells that are marked as bold or underlined, and can also be plain text or LaTeX; a format only
-decides how these marks are rendered.
+A report is composed once, from blocks that can be written as HTML or as Markdown. A table consists
+of cells that may be marked as bold or underlined, and can also be written as plain text or LaTeX; a
+format only decides how these marks are rendered.
 
-The first section is the answer; the table of contents follows it. The page uses the fonts of the
-system and no network, prints, and reads well on a phone: whatever is wider than the screen scrolls
-within a region of its own, which the keyboard reaches. Every figure has a caption, alternative text
-and, where it draws numbers, these numbers as a table.
+The first section is the answer, followed by the table of contents. The page uses the fonts of the
+system and no network, can be printed, and reads well on a phone: whatever is wider than the screen
+scrolls within a region of its own, which the keyboard reaches. Every figure has a caption,
+alternative text and, if it draws numbers, these numbers as a table.
 """
 
 import base64
@@ -20,11 +20,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Protocol, Self
 
-# A dense figure has a smaller file as pixels.
+# A figure whose SVG is larger than this is stored as pixels, which take less space.
 MAX_SVG_BYTES = 300_000
 # Wider figures (inches) scroll on a phone instead of shrinking.
 MAX_FIGURE_INCHES = 7.0
-# With fewer sections a table of contents is of no use.
+# With fewer sections there is no table of contents.
 MIN_SECTIONS_FOR_CONTENTS = 4
 
 
@@ -105,7 +105,7 @@ def scrolling(content: str, label: str) -> str:
 
 
 def captioned(content: str, caption: str, numbers: str = "") -> str:
-    """Return a figure with its caption below and its numbers, HTML, behind a fold."""
+    """Return a figure with its caption below and its numbers, as HTML, in a collapsed block."""
     if numbers:
         numbers = f"<details><summary>The numbers of this figure</summary>{numbers}</details>"
     return f"<figure>{content}<figcaption>{escape(caption)}</figcaption>{numbers}</figure>"
@@ -129,7 +129,7 @@ def first_sentence(text: str) -> str:
 
 
 def _data_uri(figure: Any) -> str:
-    """Return a figure as lines, which stay sharp; a dense one as pixels."""
+    """Return a figure as SVG, which stays sharp, or a dense one as pixels."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
@@ -159,7 +159,7 @@ class Cell:
     note : str
         Further text in small print.
     value : float or None
-        By which to sort, if that is not the number with which the text begins.
+        The value to sort by, if it is not the number with which the text begins.
     """
 
     text: str
@@ -170,13 +170,13 @@ class Cell:
 
     @classmethod
     def of(cls, value: float | None, form: str = ",") -> Self:
-        """Return a number in a format of Python, by which it is sorted; a dash for none."""
+        """Return a number in a format of Python, with its value for sorting; a dash for None."""
         return cls("–") if value is None else cls(format(value, form), value=value)
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """A caption, a header, rows of cells, and rows at the foot that are not sorted with them."""
+    """A table: caption, header, rows of cells, and rows at the foot that are not sorted."""
 
     caption: str
     header: Sequence[str]
@@ -271,7 +271,7 @@ def _latex_escape(text: str) -> str:
 
 
 def markdown_escape(text: str) -> str:
-    """Return text that Markdown shows as it is: no cell ends early, no tag is a tag."""
+    """Return text that Markdown shows as it is: no cell ends early, and no tag takes effect."""
     text = re.sub(r"([\\`*|\[\]])", r"\\\1", text.replace("\n", " "))
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -281,7 +281,7 @@ def _escaped(cell: Cell) -> Cell:
 
 
 def _is_text(cell: Cell) -> bool:
-    """Return whether a cell holds words and not a number, or one that is missing."""
+    """Return whether a cell contains words, rather than a number or the sign for a missing one."""
     missing = cell.text in ("", "–", "failed", "not run")
     return not missing and cell.value is None and not re.match(r"[-+−]?[\d.]", cell.text)
 
@@ -370,7 +370,7 @@ class AnswerBlock:
     reasons : sequence of (name, text)
         The lines below it, such as ("Why", "Its error is lower."); those without text are left out.
     alerts : sequence of str
-        What changes how far the answer may be believed: it comes first.
+        Warnings that limit how far the answer can be trusted; they come first.
     """
 
     line: str
@@ -406,7 +406,7 @@ class AnswerBlock:
 
 @dataclass(frozen=True)
 class Facts:
-    """A few numbers with their names."""
+    """A list of a few named numbers."""
 
     facts: Sequence[tuple[str, str]]
 
@@ -425,7 +425,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart (HTML) with its caption and its numbers; in Markdown only the numbers."""
+    """A chart (HTML) with its caption and numbers; Markdown has only the numbers."""
 
     drawing: str
     caption: str
@@ -442,7 +442,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Folded:
-    """A block behind a fold, for details that most readers skip; in Markdown it is not folded."""
+    """A collapsed block, for details that most readers skip; in Markdown it is not collapsed."""
 
     title: str
     block: PageBlock
@@ -475,7 +475,7 @@ class Code:
 
 @dataclass(frozen=True)
 class ReplaceablePart:
-    """Blocks of a report that can be replaced in its file, between comments with a name."""
+    """Blocks between named comments, which can be replaced in the file of a report."""
 
     name: str
     blocks: Sequence[PageBlock]
@@ -494,14 +494,14 @@ def _between(name: str, text: str, space: str = "") -> str:
 
 
 def with_part(report: str, part: str) -> str | None:
-    """Return a report with another version of one of its parts, in the same format.
+    """Return a report with one of its parts replaced by another version in the same format.
 
     Parameters
     ----------
     report : str
-        The page, or the report as Markdown.
+        The report, as HTML or as Markdown.
     part : str
-        What ``ReplaceablePart.to_html`` or ``ReplaceablePart.to_markdown`` returned.
+        The result of ``ReplaceablePart.to_html`` or ``ReplaceablePart.to_markdown``.
 
     Returns
     -------

@@ -1,10 +1,9 @@
-"""The paper's two illustrations, drawn from actual fits.
+"""Pictures of fitted estimators: the paper's two illustrations, and the scores of a search.
 
-Two parameters: the exact set C_beta, a polygon, with the supervised solution, the constrained
-solution and, if given, the oracle. One parameter: the supervised loss as a curve, and C_beta as an
-interval below it.
-
-The scores of a tuned estimator over its grid.
+With two parameters, ``plot_constraint_set`` draws the exact set C_beta, a polygon, with the
+supervised solution, the constrained solution and, if given, the oracle. With one parameter, it
+draws the supervised loss as a curve, and C_beta as an interval below it. ``plot_path`` draws the
+scores of a tuned estimator over its grid.
 """
 
 from collections.abc import Sequence
@@ -30,8 +29,8 @@ TWIN = "supervised"
 def plot_path(tuned: ICLSClassifierCV | ICLSRegressorCV) -> Any:
     """Draw the mean score over alpha, one line per metric and one for the supervised twin.
 
-    Bands are one standard error of the mean over the folds on either side; it is a rough guide,
-    because the training sets overlap. Dots mark the chosen points.
+    Bands are one standard error of the mean over the folds on either side, which is a rough guide
+    because training sets overlap. Dots mark the chosen points.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def _finish(axes: Any, tuned: TunedClassifier | TunedRegressor) -> None:
     positive = alphas[alphas > 0]
     if len(positive) == len(alphas):
         axes.set_xscale("log")
-    elif len(positive):  # 0 has no logarithm: the axis is linear up to the smallest other value
+    elif len(positive):  # 0 has no logarithm: linear up to the smallest other value
         axes.set_xscale("symlog", linthresh=positive.min())
     scoring = tuned.scoring if isinstance(tuned.scoring, str) else "score"
     default = "minus Brier score" if hasattr(tuned, "classes_") else "minus mean squared error"
@@ -139,8 +138,8 @@ def plot_constraint_set(
     Parameters
     ----------
     clf : ICLSClassifier
-        Fitted to the rows passed here, of two classes, with one or two parameters (features plus
-        intercept).
+        A classifier of two classes that was fitted to the rows passed here, with one or two
+        parameters (features plus intercept).
     X, y, X_unlabeled : array-like
         As passed to ``clf.fit``.
     oracle : LeastSquaresClassifier, default=None
@@ -187,7 +186,7 @@ def score_parameters(clf: LeastSquaresBase) -> Floats:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure of a size in inches, whose parts do not overlap."""
+    """Return an empty figure of a size in inches, with a layout that avoids overlaps."""
     with needed("Figures"):
         from matplotlib.figure import Figure
     return Figure(figsize=(width, height), layout="constrained")
@@ -237,11 +236,11 @@ STYLES = {
 
 
 def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a colour and line style for every classifier: its fixed one, or a free one."""
+    """Return a colour and line style for every classifier: its fixed ones, or free ones."""
     taken = [STYLES[name] for name in classifiers if name in STYLES]
     colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
     spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
-    # Neighbours differ in colour, and first come the colours that no fixed style has.
+    # Neighbours differ in colour, and colours without a fixed style come first.
     fixed = {color for color, _ in taken}
     spare.sort(key=lambda style: (("-", "--", "-.", ":").index(style[1]), style[0] in fixed))
     others = [name for name in classifiers if name not in STYLES]

@@ -7,16 +7,16 @@
 //     C(T, t) C(F, f) C(R, r) >= alpha S / (number of states),
 //     S = C(N + 1, n + 1) with two outcomes, C(N + 2, n + 2) with three,
 //
-// and has been possible after every label before. A row without a label counts for every state as
-// what is most probable there. It excludes nothing by itself: the inverse of the evidence is a
-// supermartingale, so the best of the outcomes leaves at least the evidence there was before.
+// and has been possible after every earlier label. A row without a label counts, in every state, as
+// its most probable outcome there. It excludes nothing by itself: the inverse of the evidence is a
+// supermartingale, so the best outcome leaves at least as much evidence as before.
 const [CHALLENGER, BASELINE, NEITHER, UNKNOWN] = [0, 1, 2, 3];
 // As in Python: rounding excludes no state.
 const ROUNDING = 1e-6;
 // With more rows and three outcomes, T and F are bounded one by one, each at alpha / 2.
 const LARGEST_ENUMERATED = 1000;
 
-// The sums are compensated (Kahan), for a million rows have logarithms of 10^7.
+// The sums are compensated (Kahan), because the logarithms of a million rows reach 10^7.
 const logFactorials = (largest) => {
   const table = new Float64Array(largest + 1);
   for (let k = 2, lost = 0; k <= largest; k++) {
@@ -27,8 +27,8 @@ const logFactorials = (largest) => {
   return table;
 };
 
-// All states. Those that are possible come first: the last entry of `past` says how many, and rows
-// are taken back by removing its entries.
+// All states. The possible ones come first: the last entry of `past` is their number, and removing
+// entries takes rows back.
 class States {
   constructor(nDifferent, twoOutcomes, alpha) {
     this.nDifferent = nDifferent;
@@ -95,9 +95,9 @@ class States {
 }
 
 // Distribute the unknowns over the outcomes so that the state is most probable. The gain of one more
-// of an outcome, (T - t) / (t + 1) = (T + 1) / (t + 1) - 1, falls with t: to move one at a time,
-// from where it counts least to where it counts most, ends at the best. States come in an order in
-// which that of the last one is a good beginning.
+// row of an outcome, (T - t) / (t + 1) = (T + 1) / (t + 1) - 1, falls with t. So moving one row at a
+// time, from the outcome where it counts least to the one where it counts most, ends at the optimum.
+// States are ordered so that the solution for the previous one is a good start.
 const balance = (filled, known, weights) => {
   for (;;) {
     let from = -1, to = 0;
@@ -152,8 +152,8 @@ class Bounds {
     this.update([]);
   }
 
-  // Take the outcomes of the rows, from the first one to the last one filled: rows whose outcome
-  // has not changed, and that follow no row where it has, are not looked at again.
+  // Take the outcomes of the rows up to the last one filled. Rows before the first change are not
+  // read again.
   update(outcomes) {
     let same = 0;
     while (same < this.outcomes.length && this.outcomes[same] === outcomes[same]) same += 1;
@@ -163,7 +163,7 @@ class Bounds {
     [this.low, this.high] = this.states.ends ?? this.certain;
   }
 
-  // If the labels contradict the random order, only what needs no probability is claimed.
+  // If the labels contradict the random order, only what is certain is claimed.
   get certain() {
     const count = (wanted) => this.outcomes.filter((outcome) => outcome === wanted).length;
     const change = count(BASELINE) - count(CHALLENGER);
