@@ -56,7 +56,7 @@ class StacksClassifier(SafeClassifier):
         self.seconds_, self.notes_, self.parts_ = dict(scored.seconds), [], {}
         for variant, added in VARIANTS.items():
             names = [name for name in models if name in DEFAULT or name in added]
-            scores, w0 = scored.stacked(names, entrants.baselines)
+            scores, w0 = scored.stack_inputs(names, entrants.baselines)
             weights, _ = weights_on(held_out, scored.labels.values, scores, w0, self.shrinkage)
             weighted = dict(zip(names, weights.tolist(), strict=True))
             self.parts_[variant] = stack_of(self, weighted, models)

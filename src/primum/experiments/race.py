@@ -40,7 +40,8 @@ from primum.reading.targets import SomeKnown
 from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
-from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel
+from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel, ClassTargets, NumberTargets
+from primum.safe.candidates.base import Kind
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.stack import Stack, StackedClassifier, number_stack_of, stack_of
@@ -58,7 +59,9 @@ TRAINING_SHARE, N_ROWS = 0.8, 1000
 Unit = tuple[str, int]  # problem with its number of labels, and repeat
 
 
-def all_models(safe: SafeStack[Stack, SomeKnown], scored: OutOfFold) -> dict[str, CandidateModel]:
+def all_models(
+    safe: SafeStack[Stack, SomeKnown, Kind], scored: OutOfFold[Kind]
+) -> dict[str, CandidateModel]:
     """Return all candidates of a fitted safe choice, and those of its supervised stack, fitted."""
     models = {**safe.baseline_.models_, **safe.supervised_.models_, **safe.models_}
     others = [name for name in scored.scores if name not in models]
@@ -70,7 +73,9 @@ def all_models(safe: SafeStack[Stack, SomeKnown], scored: OutOfFold) -> dict[str
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+    def _combine(
+        self, scored: OutOfFold[ClassTargets], entrants: Entrants[ClassTargets], held_out: HeldOut
+    ) -> None:
         super()._combine(scored, entrants, held_out)
         self.all_models_ = all_models(self, scored)
 
@@ -179,7 +184,9 @@ RACES = {
 class RaceRegressor(SafeRegressor):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> None:
+    def _combine(
+        self, scored: OutOfFold[NumberTargets], entrants: Entrants[NumberTargets], held_out: HeldOut
+    ) -> None:
         super()._combine(scored, entrants, held_out)
         self.all_models_ = all_models(self, scored)
 

@@ -37,8 +37,8 @@ from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
 from primum.reading.targets import Known, SomeKnown
 from primum.rows import ArrayRows
-from primum.safe.candidates import CandidateModel, SharedRows, Targets
-from primum.safe.candidates.base import as_given, standardisation
+from primum.safe.candidates import CandidateModel, SharedRows
+from primum.safe.candidates.base import Kind, as_given, standardisation
 from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entrants
 from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
@@ -55,7 +55,7 @@ Weighted = tuple[dict[str, float], float]
 
 
 @with_parameters
-class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
+class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
     """Candidates with and without unlabelled rows, stacked and shrunk towards a baseline."""
 
     _ranges: ClassVar[dict[str, list[Any]]] = {
@@ -82,7 +82,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
 
     @property
     @abstractmethod
-    def _roster(self) -> Roster:
+    def _roster(self) -> Roster[Kind]:
         """The candidates that can be asked for by name."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
     @abstractmethod
     def _targets(
         self, given: FitArguments[SomeKnown], groups: Index | None, chosen: Mask | None
-    ) -> Targets:
+    ) -> Kind:
         """Return the targets of the labelled rows of positive weight."""
 
     @abstractmethod
@@ -103,7 +103,11 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
 
     @abstractmethod
     def _judge(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+        self,
+        scored: OutOfFold[Kind],
+        entrants: Entrants[Kind],
+        held_out: HeldOut,
+        probe: dict[str, Floats],
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         """Return the verdict, and the unlabelled rows on which stacks differ, if this is known.
 
@@ -183,7 +187,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
             return bool(self.standardize)
         return isinstance(table, np.ndarray) or bool(table.min() < 0)
 
-    def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants:
+    def _entrants(self, rows: SharedRows, n_outputs: int, sample_weight: Any) -> Entrants[Kind]:
         """Return the candidates; the user's own receive the metadata that they request."""
         problem = n_outputs, rows.unlabeled.shape[0], self._roster
         entrants = read_entrants(self.candidates, self.baseline, *problem)
@@ -199,7 +203,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
             return work
         return with_progress(work, total, type(self).__name__, "fit")
 
-    def _compute(self, scored: OutOfFold, entrants: Entrants, start: float) -> None:
+    def _compute(self, scored: OutOfFold[Kind], entrants: Entrants[Kind], start: float) -> None:
         """Compute out-of-fold scores of as many candidates as the time allows."""
         if self.time_budget is None:
             scored.add(entrants.all)
@@ -219,7 +223,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         _require(entrants.baselines, scored)
 
     def _combine(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
     ) -> Disagreements | None:
         """Find the weights, fit the candidates that have one, and judge the result.
 
@@ -245,7 +249,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         return self.scoring
 
     def _fit_weighted(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut
+        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
     ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
         """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
 
@@ -262,7 +266,9 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
             for name in set(wanted) - set(fitted):
                 del scored.scores[name]
 
-    def _weigh(self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut) -> list[Weighted]:
+    def _weigh(
+        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
+    ) -> list[Weighted]:
         """Return the weights of the stack, of the supervised stack and of the baseline."""
         stacks = []
         for names in entrants.members(scored.scores):
@@ -335,7 +341,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown]):
         return router
 
 
-def _require(baselines: Sequence[str], scored: OutOfFold) -> None:
+def _require(baselines: Sequence[str], scored: OutOfFold[Kind]) -> None:
     """Raise an error if a baseline failed."""
     for failure in scored.failures:
         if failure.candidate in baselines:

@@ -38,7 +38,7 @@ from primum.safe.stack import StackedClassifier, StackPredictionMixin, stack_of
 
 @with_parameters
 class SafeClassifier(
-    StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier, KnownLabels]
+    StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier, KnownLabels, ClassTargets]
 ):
     """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
@@ -269,7 +269,7 @@ class SafeClassifier(
         return self
 
     @property
-    def _roster(self) -> Roster:
+    def _roster(self) -> Roster[ClassTargets]:
         return OF_CLASSES
 
     def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> ClassArguments:
@@ -292,7 +292,11 @@ class SafeClassifier(
         return stack_of(self, weights, models)
 
     def _judge(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+        self,
+        scored: OutOfFold[ClassTargets],
+        entrants: Entrants[ClassTargets],
+        held_out: HeldOut,
+        probe: dict[str, Floats],
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)

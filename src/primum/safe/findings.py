@@ -36,6 +36,7 @@ from primum.judging.words import (
 from primum.reading.data import stack_rows
 from primum.reading.targets import SomeKnown
 from primum.safe.candidates import SharedRows
+from primum.safe.candidates.base import Kind
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import PAIRS, ask_about_stacks
@@ -96,9 +97,9 @@ class SafeVerdict:
 
 
 def judge_stacks(
-    safe: "SafeStack[Stack, SomeKnown]",
-    scored: OutOfFold,
-    entrants: Entrants,
+    safe: "SafeStack[Stack, SomeKnown, Kind]",
+    scored: OutOfFold[Kind],
+    entrants: Entrants[Kind],
     held_out: HeldOut,
     codes: Index | None = None,
     found: Disagreements | None = None,
@@ -265,7 +266,7 @@ def notes_on_rows(
     return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
 
 
-def notes_on_folds(safe: "SafeStack[Stack, SomeKnown]", held_out: HeldOut) -> list[str]:
+def notes_on_folds(safe: "SafeStack[Stack, SomeKnown, Kind]", held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
     undefined, n_splits = held_out.undefined_folds(safe.judged_by), len(held_out.folds)
     notes, n_folds = [], n_splits // safe.n_repeats
@@ -283,9 +284,9 @@ def notes_on_folds(safe: "SafeStack[Stack, SomeKnown]", held_out: HeldOut) -> li
 
 
 def report_table(
-    safe: "SafeStack[Stack, SomeKnown]",
-    scored: OutOfFold,
-    entrants: Entrants,
+    safe: "SafeStack[Stack, SomeKnown, Kind]",
+    scored: OutOfFold[Kind],
+    entrants: Entrants[Kind],
     held_out: HeldOut,
     stacks: dict[str, Floats],
 ) -> dict[str, list[Any]]:

@@ -26,7 +26,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows, Targets
+from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows
+from primum.safe.candidates.base import Kind
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stacked_scores
 
@@ -40,7 +41,7 @@ HELD_OUT = 1 / 5
 PREDICTED = (25, 100)
 
 
-def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -> float:
+def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind) -> float:
     """Return about how long the preparation of a candidate and one fit take; 0 for few rows.
 
     A candidate that fails counts as taking no time, because it will fail again and then be listed.
@@ -71,7 +72,7 @@ def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> 
 
 
 def _timed(
-    candidate: Candidate, rows: SharedRows, labels: Targets, share: float, used: int
+    candidate: Candidate[Kind], rows: SharedRows, labels: Kind, share: float, used: int
 ) -> tuple[int, float]:
     """Return the number of rows in a part, and the time of a fit to it."""
     labeled = labels.part(share, rows.seed)
@@ -85,7 +86,7 @@ def _timed(
     return len(labeled) + int(share * used), time.perf_counter() - start
 
 
-def prediction_seconds(prepared: Prepared, labels: Targets, X: Any) -> float:
+def prediction_seconds(prepared: Prepared[Kind], labels: Kind, X: Any) -> float:
     """Return about how long the final model of a candidate takes to predict rows."""
     sizes = PREDICTED if X.shape[0] > PREDICTED[-1] else (X.shape[0],)
     pairs = []
@@ -154,12 +155,12 @@ def attempt(work: Callable[[], T]) -> Outcome[T]:
     return Outcome(result, time.perf_counter() - start, failure, tuple(sorted(said)))
 
 
-def _held_out(prepared: Prepared, fold: Fold, labels: Targets) -> Floats:
+def _held_out(prepared: Prepared[Kind], fold: Fold, labels: Kind) -> Floats:
     scores = prepared.held_out(fold.train, fold.test, labels)
     return checked_scores(scores, len(fold.test), labels.n_outputs)
 
 
-def _final(prepared: Prepared, labels: Targets, probe: Any) -> tuple[CandidateModel, Floats]:
+def _final(prepared: Prepared[Kind], labels: Kind, probe: Any) -> tuple[CandidateModel, Floats]:
     """Return the model of all labelled rows, and its scores for some rows."""
     model = prepared.fit(np.arange(len(labels)), labels)
     scores = np.zeros((0, labels.n_outputs))
@@ -178,7 +179,7 @@ def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
 
 
 @dataclass
-class OutOfFold:
+class OutOfFold(Generic[Kind]):
     """Scores of all candidates in the rows that the folds hold out, one fold after the other.
 
     Attributes
@@ -206,13 +207,13 @@ class OutOfFold:
     """
 
     rows: SharedRows
-    labels: Targets
+    labels: Kind
     folds: Sequence[Fold]
     n_jobs: int | None = None
     progress: Progress = lambda work, total: work
     tell: Callable[[int, int], None] = lambda done, total: None
     scores: dict[str, Floats] = field(default_factory=dict)
-    prepared: dict[str, Prepared] = field(default_factory=dict)
+    prepared: dict[str, Prepared[Kind]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     predicting: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -221,27 +222,27 @@ class OutOfFold:
     _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
     _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
 
-    def add(self, candidates: Sequence[Candidate]) -> None:
+    def add(self, candidates: Sequence[Candidate[Kind]]) -> None:
         """Compute the scores of candidates."""
         self._prepare(candidates)
         self.tell(0, len(self.folds))
         self._score(self._alive(candidates), range(len(self.folds)))
         self._finish(candidates)
 
-    def measure_predictions(self, candidates: Sequence[Candidate], X: Any) -> None:
+    def measure_predictions(self, candidates: Sequence[Candidate[Kind]], X: Any) -> None:
         """Measure how long the final models of candidates with slow predictions need for rows."""
         for candidate in self._alive(candidates):
             if candidate.slow_prediction and X.shape[0]:
                 prepared = self.prepared[candidate.name]
                 self.predicting[candidate.name] = prediction_seconds(prepared, self.labels, X)
 
-    def final_seconds(self, candidates: Sequence[Candidate]) -> float:
+    def final_seconds(self, candidates: Sequence[Candidate[Kind]]) -> float:
         """Return about how long the final fits of scored candidates and their predictions take."""
         names = [candidate.name for candidate in self._alive(candidates)]
         fits = sum(self.seconds[name] for name in names) / len(self.folds)
         return fits + sum(self.predicting.get(name, 0.0) for name in names)
 
-    def add_within(self, candidates: Sequence[Candidate], seconds: float, X: Any) -> bool:
+    def add_within(self, candidates: Sequence[Candidate[Kind]], seconds: float, X: Any) -> bool:
         """Compute the scores of candidates if they are expected to take at most ``seconds``.
 
         Preparation and first fold, which are not interrupted, are run only if fits to fewer rows
@@ -275,16 +276,16 @@ class OutOfFold:
         self._finish(candidates)
         return True
 
-    def _leave_out(self, candidates: Sequence[Candidate]) -> bool:
+    def _leave_out(self, candidates: Sequence[Candidate[Kind]]) -> bool:
         for candidate in candidates:
             self._forget(candidate.name)
         return False
 
-    def _alive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _alive(self, candidates: Sequence[Candidate[Kind]]) -> list[Candidate[Kind]]:
         failed = {failure.candidate for failure in self.failures}
         return [candidate for candidate in candidates if candidate.name not in failed]
 
-    def _prepare(self, candidates: Sequence[Candidate]) -> None:
+    def _prepare(self, candidates: Sequence[Candidate[Kind]]) -> None:
         tasks = [partial(prepared_with, self.rows, one, self.labels) for one in candidates]
         for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
             self.seconds[candidate.name] = 0.0
@@ -294,7 +295,7 @@ class OutOfFold:
                 if prepared.note:
                     self.approximated[candidate.name] = [prepared.note]
 
-    def _score(self, candidates: Sequence[Candidate], numbers: range) -> None:
+    def _score(self, candidates: Sequence[Candidate[Kind]], numbers: range) -> None:
         """Compute the scores of some folds.
 
         All candidates of a fold come first, so that a finished fold tells how long the others take.
@@ -323,7 +324,7 @@ class OutOfFold:
             self.failures.append(Failure(name, step, outcome.failure))
         return outcome.result
 
-    def _finish(self, candidates: Sequence[Candidate]) -> None:
+    def _finish(self, candidates: Sequence[Candidate[Kind]]) -> None:
         """Store the scores of complete candidates."""
         for candidate in self._alive(candidates):
             parts = self._parts.pop(candidate.name)

@@ -28,7 +28,9 @@ MARKER = -1
 
 
 @with_parameters
-class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor, KnownTargets]):
+class SafeRegressor(
+    StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor, KnownTargets, NumberTargets]
+):
     """A stack of supervised and semi-supervised regressors, shrunk towards a baseline.
 
     It does for numeric targets what SafeClassifier does for classes. Candidates with and without
@@ -212,7 +214,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         return self
 
     @property
-    def _roster(self) -> Roster:
+    def _roster(self) -> Roster[NumberTargets]:
         return of_numbers(self.bounds)
 
     @property
@@ -243,7 +245,11 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor
         return number_stack_of(self, weights, models)
 
     def _judge(
-        self, scored: OutOfFold, entrants: Entrants, held_out: HeldOut, probe: dict[str, Floats]
+        self,
+        scored: OutOfFold[NumberTargets],
+        entrants: Entrants[NumberTargets],
+        held_out: HeldOut,
+        probe: dict[str, Floats],
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         return judge_stacks(self, scored, entrants, held_out), None
 

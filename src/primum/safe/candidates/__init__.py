@@ -22,7 +22,7 @@ from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
 from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
 
 # All candidates of this library for classes, by name.
-CANDIDATES: dict[str, Candidate] = {
+CANDIDATES: dict[str, Candidate[ClassTargets]] = {
     candidate.name: candidate
     for candidate in (
         Supervised("ridge", ridge),
@@ -40,7 +40,7 @@ CANDIDATES: dict[str, Candidate] = {
     )
 }
 # The same for numeric targets; with bounds, icls is added.
-NUMBER_CANDIDATES: dict[str, Candidate] = {
+NUMBER_CANDIDATES: dict[str, Candidate[NumberTargets]] = {
     candidate.name: candidate
     for candidate in (
         Supervised("ridge", ridge),

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -205,7 +205,7 @@ class SharedRows:
         labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
         return replace(self, labeled=labeled, unlabeled=unlabeled), change
 
-    def seen_by(self, candidate: "Candidate") -> "SharedRows":
+    def seen_by(self, candidate: "Candidate[Fitted]") -> "SharedRows":
         """Return the rows as a candidate receives them: as given, or reduced."""
         return self.reduced if candidate.reduces and self.reduced is not None else self
 
@@ -214,7 +214,7 @@ class SharedRows:
         reduced = None if self.reduced is None else self.reduced.with_labeled(rows)
         return replace(self, labeled=self.labeled[rows], reduced=reduced)
 
-    def sampled_for(self, candidate: "Candidate") -> "SharedRows":
+    def sampled_for(self, candidate: "Candidate[Fitted]") -> "SharedRows":
         """Return the rows with at most as many unlabelled ones as a candidate uses."""
         most = candidate.most_unlabeled
         return self if most is None else self.with_at_most(most)
@@ -444,6 +444,12 @@ def standardising(numbers: Floats, weight: Floats | None = None) -> TargetScale:
     return TargetScale(mean, width if np.ptp(numbers) > 0 and width > 0 else 1.0)
 
 
+# What a candidate is fitted to: classes, numbers or either; and what all those of a fit are.
+Fitted = TypeVar("Fitted", bound=Targets, contravariant=True)
+Kind = TypeVar("Kind", bound=Targets)
+FitRows = Callable[[Any, Fitted, int, Scaling], CandidateModel]
+
+
 def partly_labelled(
     rows: SharedRows, train: Index, labels: Targets
 ) -> tuple[Any, AnyArray, Floats | None]:
@@ -463,34 +469,34 @@ def partly_labelled(
     return X, y, np.concatenate([own[train], more, own[hidden]])
 
 
-class Prepared(ABC):
+class Prepared(ABC, Generic[Fitted]):
     """A candidate prepared for given rows."""
 
     # What was approximated, in one sentence.
     note: str = ""
 
     @abstractmethod
-    def fit(self, train: Index, labels: Any) -> CandidateModel:
+    def fit(self, train: Index, labels: Fitted) -> CandidateModel:
         """Return the model tuned and fitted to the labelled rows at the positions train.
 
         ``labels`` are the targets of all labelled rows; only those of train are used.
         """
 
     @abstractmethod
-    def held_out(self, train: Index, test: Index, labels: Any) -> Floats:
+    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:
         """Return the scores that the model fitted to the rows train gives to the rows test."""
 
 
-class PreparedAsGiven(Prepared):
+class PreparedAsGiven(Prepared[Fitted]):
     """A candidate that uses the features as given, so that nothing is computed in advance."""
 
     rows: SharedRows
 
-    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
-class Candidate(ABC):
+class Candidate(ABC, Generic[Fitted]):
     """A way to score rows, with or without unlabelled rows.
 
     Attributes
@@ -527,12 +533,12 @@ class Candidate(ABC):
         return True
 
     @abstractmethod
-    def prepare(self, rows: SharedRows) -> Prepared:
+    def prepare(self, rows: SharedRows) -> Prepared[Fitted]:
         """Compute what depends on the features only."""
 
 
 @dataclass(frozen=True)
-class PreparedRows(PreparedAsGiven):
+class PreparedRows(PreparedAsGiven[Fitted]):
     """A candidate that is fitted to labelled rows alone.
 
     Attributes
@@ -545,15 +551,15 @@ class PreparedRows(PreparedAsGiven):
     """
 
     rows: SharedRows
-    fit_rows: Callable[[Any, Any, int, Scaling], "CandidateModel"]
+    fit_rows: FitRows[Fitted]
     note: str = ""
 
-    def fit(self, train: Index, labels: Targets) -> "CandidateModel":  # noqa: D102
+    def fit(self, train: Index, labels: Fitted) -> "CandidateModel":  # noqa: D102
         rows = self.rows
         return self.fit_rows(rows.labeled[train], labels.take(train), rows.seed, rows.scaling)
 
 
-class Supervised(Candidate):
+class Supervised(Candidate[Fitted]):
     """A candidate that learns from the labelled training rows alone.
 
     Parameters
@@ -570,19 +576,19 @@ class Supervised(Candidate):
     def __init__(
         self,
         name: str,
-        fit_rows: Callable[[Any, Any, int, Scaling], CandidateModel],
+        fit_rows: FitRows[Fitted],
         growth: float = 1.0,
         most_labeled: int | None = None,
     ) -> None:
         self.name, self.fit_rows, self.growth = name, fit_rows, growth
         self.most_labeled = most_labeled
 
-    def prepare(self, rows: SharedRows) -> PreparedRows:  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedRows[Fitted]:  # noqa: D102
         return PreparedRows(rows, self.fit_rows)
 
 
 @dataclass(frozen=True)
-class PreparedLinear(Prepared):
+class PreparedLinear(Prepared[Fitted]):
     """A linear candidate that uses new features, which are computed once.
 
     Attributes
@@ -599,31 +605,31 @@ class PreparedLinear(Prepared):
 
     change: Affine
     labeled: Any
-    fit_changed: Callable[[Index, Any], LinearModel]
+    fit_changed: Callable[[Index, Fitted], LinearModel]
     note: str = ""
 
-    def fit(self, train: Index, labels: Targets) -> LinearModel:  # noqa: D102
+    def fit(self, train: Index, labels: Fitted) -> LinearModel:  # noqa: D102
         return self.change.then(self.fit_changed(train, labels))
 
-    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
         return self.fit_changed(train, labels).predict(self.labeled[test])
 
 
-class Transductive(Candidate):
+class Transductive(Candidate[Fitted]):
     """A linear candidate that is fitted to all rows, standardised by all of them."""
 
     uses_unlabeled, reduces = True, True
 
     @abstractmethod
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: Any) -> LinearModel:
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Fitted) -> LinearModel:
         """Return the model of standardised rows, given targets that are not all equal."""
 
-    def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedLinear[Fitted]:  # noqa: D102
         used, change = rows.sampled_for(self).standardised()
         note = sampled_note(self.name, rows, used)
         return PreparedLinear(change, used.labeled, partial(self._fit, used), note)
 
-    def _fit(self, rows: SharedRows, train: Index, labels: Targets) -> LinearModel:
+    def _fit(self, rows: SharedRows, train: Index, labels: Fitted) -> LinearModel:
         own = labels.take(train)
         if own.are_equal:
             return constant_model(own, rows.labeled.shape[1])

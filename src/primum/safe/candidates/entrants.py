@@ -7,8 +7,8 @@ None is set.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Generic
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -28,6 +28,7 @@ from primum.safe.candidates import (
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
+    Kind,
     NumberTargets,
     PreparedAsGiven,
     SharedRows,
@@ -65,7 +66,7 @@ class WrappedRegressor(CandidateModel):
 
 
 @dataclass(frozen=True)
-class PreparedWrapped(PreparedAsGiven):
+class PreparedWrapped(PreparedAsGiven[Targets]):
     """An estimator with its random states set, and the rows."""
 
     rows: SharedRows
@@ -85,7 +86,7 @@ class PreparedWrapped(PreparedAsGiven):
         return WrappedModel(fitted, labels.n_outputs, self.rows.columns)
 
 
-class Wrapped(Candidate):
+class Wrapped(Candidate[Targets]):
     """A user's estimator; its time is taken to grow with the square of the number of rows.
 
     Parameters
@@ -116,12 +117,12 @@ class Wrapped(Candidate):
 
 
 @dataclass(frozen=True)
-class Roster:
+class Roster(Generic[Kind]):
     """The candidates that can be asked for by name, and what a user's own must be.
 
     Attributes
     ----------
-    known : mapping of str to Candidate
+    known : dict of str to Candidate
         Candidates by name.
     on_request : mapping of str to Candidate
         Further ones, which are never used by default, such as those of other packages.
@@ -133,8 +134,8 @@ class Roster:
         Function of the name and estimator of a user's own that raises an error if it is unusable.
     """
 
-    known: Mapping[str, Candidate]
-    on_request: Mapping[str, Candidate]
+    known: dict[str, Candidate[Kind]]
+    on_request: Mapping[str, Candidate[Kind]]
     default: Sequence[str]
     what: str
     check: Callable[[str, Any], None]
@@ -144,6 +145,80 @@ class Roster:
         """What an item of candidates may be."""
         pairs = f"(name, {self.what}), (name, {self.what}, uses_unlabeled)"
         return f"a name, {pairs} or (name, {self.what}, True, counterpart)"
+
+    def read_names(self, candidates: Any) -> list[str]:
+        """Return the names of candidates, and add the user's own to the known ones."""
+        if isinstance(candidates, str):
+            if candidates != "default":
+                raise ValueError(
+                    f"candidates must be 'default' or a list, each item of which is {self.kinds}, "
+                    f"got {candidates!r}."
+                )
+            return list(self.default)
+        return [
+            self._known_name(item) if isinstance(item, str) else self._add_own(item)
+            for item in candidates
+        ]
+
+    def _add_own(self, item: Any) -> str:
+        """Return the name of a user's own candidate, and add it to the known ones."""
+        own = self._wrapped(item)
+        for candidate in own:
+            if candidate.name in self.known:
+                raise ValueError(
+                    f"Two candidates are called {candidate.name!r}: choose another name for yours."
+                )
+            self.known[candidate.name] = candidate
+        return own[0].name
+
+    def _known_name(self, name: str) -> str:
+        """Return the name of a known candidate; one on request is added to the known ones."""
+        names = list(dict.fromkeys([*self.known, *self.on_request]))
+        name = find_name(name, names) or name
+        if name in self.on_request and name not in self.known:
+            require_installed(name)
+            self.known[name] = self.on_request[name]
+        if name not in self.known:
+            raise ValueError(
+                f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
+                f"(name, {self.what}) or (name, {self.what}, uses_unlabeled)."
+            )
+        return name
+
+    def _wrapped(self, item: Any) -> list[Wrapped]:
+        """Return a user's candidate, and its counterpart if there is one."""
+        if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
+            raise ValueError(f"Every item of candidates must be {self.kinds}, got {item!r}.")
+        entry = read_entries([item[:3]], "candidates")[0]
+        self.check(entry.name, entry.estimator)
+        if len(item) < 4 or not entry.uses_unlabeled:
+            return [Wrapped(entry)]
+        if isinstance(item[3], str):
+            self._known_name(item[3])
+            return [Wrapped(entry, item[3])]
+        name = f"{entry.name} (labelled)"
+        self.check(name, item[3])
+        return [Wrapped(entry, name), Wrapped(Entry(name, item[3], False))]
+
+    def read_baseline(self, baseline: Any) -> list[str]:
+        """Return the names in the baseline, and add the user's own to the known ones."""
+        parts = baseline if isinstance(baseline, list | tuple) else [baseline]
+        if not parts:
+            raise ValueError("baseline is empty: name at least one supervised candidate.")
+        names = []
+        for part in parts:
+            if isinstance(part, str):
+                name = self._known_name(part)
+            elif isinstance(part, list | tuple):
+                name = self._add_own((*part[:2], False))
+            else:
+                name = self._add_own((type(part).__name__, part, False))
+            if self.known[name].uses_unlabeled:
+                raise ValueError(
+                    f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
+                )
+            names.append(name)
+        return list(dict.fromkeys(names))
 
 
 def _check_scores(name: str, estimator: Any) -> None:
@@ -166,7 +241,7 @@ def _check_predicts_numbers(name: str, estimator: Any) -> None:
 OF_CLASSES = Roster(CANDIDATES, ON_REQUEST, DEFAULT, "classifier", _check_scores)
 
 
-def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
+def of_numbers(bounds: tuple[float, float] | str | None) -> Roster[NumberTargets]:
     """Return the roster for numeric targets; with bounds, icls is one of the candidates.
 
     ``bounds`` are a pair of numbers, or "labels" for the range of the training targets.
@@ -180,7 +255,7 @@ def of_numbers(bounds: tuple[float, float] | str | None) -> Roster:
 
 
 @dataclass(frozen=True)
-class Entrants:
+class Entrants(Generic[Kind]):
     """The candidates of a stack and of its supervised counterpart.
 
     Attributes
@@ -195,13 +270,13 @@ class Entrants:
         What was left out, and why.
     """
 
-    candidates: list[Candidate]
-    supervised: list[Candidate]
+    candidates: list[Candidate[Kind]]
+    supervised: list[Candidate[Kind]]
     baselines: list[str]
     notes: list[str]
 
     @property
-    def all(self) -> list[Candidate]:
+    def all(self) -> list[Candidate[Kind]]:
         """All candidates, those of the stack first."""
         return list({c.name: c for c in (*self.candidates, *self.supervised)}.values())
 
@@ -226,7 +301,7 @@ class Entrants:
         return any(c.uses_unlabeled and c.name not in unpaired for c in self.candidates)
 
     @property
-    def units(self) -> list[list[Candidate]]:
+    def units(self) -> list[list[Candidate[Kind]]]:
         """What is computed together: the baselines, then each candidate with its counterpart."""
         by_name = {candidate.name: candidate for candidate in self.all}
         units, seen = [[by_name[name] for name in self.baselines]], set(self.baselines)
@@ -240,12 +315,12 @@ class Entrants:
 
 
 def read_entrants(
-    candidates: Any, baseline: Any, n_classes: int, n_unlabeled: int, roster: Roster = OF_CLASSES
-) -> Entrants:
+    candidates: Any, baseline: Any, n_classes: int, n_unlabeled: int, roster: Roster[Kind]
+) -> Entrants[Kind]:
     """Return the candidates of a problem; raise an error if they are not valid."""
-    known = dict(roster.known)
-    names = _read_names(candidates, known, roster)
-    baselines = _read_baseline(baseline, known, roster)
+    roster = replace(roster, known=dict(roster.known))  # the user's own are added
+    names, baselines = roster.read_names(candidates), roster.read_baseline(baseline)
+    known = roster.known
     chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
         f"{candidate.name} is for two classes only and is left out."
@@ -259,82 +334,3 @@ def read_entrants(
     if n_unlabeled == 0:
         chosen = supervised
     return Entrants(chosen, supervised, baselines, notes)
-
-
-def _read_names(candidates: Any, known: dict[str, Candidate], roster: Roster) -> list[str]:
-    """Return the names of candidates, and add the user's own to the known ones."""
-    if isinstance(candidates, str):
-        if candidates != "default":
-            raise ValueError(
-                f"candidates must be 'default' or a list, each item of which is {roster.kinds}, "
-                f"got {candidates!r}."
-            )
-        return list(roster.default)
-    return [
-        _known_name(item, known, roster) if isinstance(item, str) else _add_own(item, known, roster)
-        for item in candidates
-    ]
-
-
-def _add_own(item: Any, known: dict[str, Candidate], roster: Roster) -> str:
-    """Return the name of a user's own candidate, and add it to the known ones."""
-    own = _wrapped(item, known, roster)
-    for candidate in own:
-        if candidate.name in known:
-            raise ValueError(
-                f"Two candidates are called {candidate.name!r}: choose another name for yours."
-            )
-        known[candidate.name] = candidate
-    return own[0].name
-
-
-def _known_name(name: str, known: dict[str, Candidate], roster: Roster) -> str:
-    """Return the name of a known candidate; one on request is added to the known ones."""
-    names = list(dict.fromkeys([*known, *roster.on_request]))
-    name = find_name(name, names) or name
-    if name in roster.on_request and name not in known:
-        require_installed(name)
-        known[name] = roster.on_request[name]
-    if name not in known:
-        raise ValueError(
-            f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
-            f"(name, {roster.what}) or (name, {roster.what}, uses_unlabeled)."
-        )
-    return name
-
-
-def _wrapped(item: Any, known: dict[str, Candidate], roster: Roster) -> list[Candidate]:
-    """Return a user's candidate, and its counterpart if there is one."""
-    if not isinstance(item, tuple | list) or len(item) not in (2, 3, 4):
-        raise ValueError(f"Every item of candidates must be {roster.kinds}, got {item!r}.")
-    entry = read_entries([item[:3]], "candidates")[0]
-    roster.check(entry.name, entry.estimator)
-    if len(item) < 4 or not entry.uses_unlabeled:
-        return [Wrapped(entry)]
-    if isinstance(item[3], str):
-        _known_name(item[3], known, roster)
-        return [Wrapped(entry, item[3])]
-    name = f"{entry.name} (labelled)"
-    roster.check(name, item[3])
-    return [Wrapped(entry, name), Wrapped(Entry(name, item[3], False))]
-
-
-def _read_baseline(baseline: Any, known: dict[str, Candidate], roster: Roster) -> list[str]:
-    """Return the names of the parts of the baseline, and add the user's own to the known ones."""
-    parts = baseline if isinstance(baseline, list | tuple) else [baseline]
-    if not parts:
-        raise ValueError("baseline is empty: name at least one supervised candidate.")
-    names = []
-    for part in parts:
-        if isinstance(part, str):
-            name = _known_name(part, known, roster)
-        elif isinstance(part, list | tuple):
-            name = _add_own((*part[:2], False), known, roster)
-        else:
-            name = _add_own((type(part).__name__, part, False), known, roster)
-        if known[name].uses_unlabeled:
-            raise ValueError(
-                f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
-            )
-        names.append(name)
-    return list(dict.fromkeys(names))

@@ -219,7 +219,7 @@ def scores_of_all(S: Any, damping: float, train: Index, own: ClassTargets) -> Fl
 
 
 @dataclass(frozen=True)
-class PreparedOnGraph(Prepared):
+class PreparedOnGraph(Prepared[ClassTargets]):
     """The change of the features, and the changed rows of the graph, labelled rows first."""
 
     change: Affine
@@ -321,7 +321,7 @@ def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
     return paths
 
 
-class Spreading(Candidate):
+class Spreading(Candidate[ClassTargets]):
     """Label spreading on the graph of all rows."""
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
@@ -424,7 +424,7 @@ class DeformedGram:
 
 
 @dataclass(frozen=True)
-class PreparedKernel(Prepared):
+class PreparedKernel(Prepared[Targets]):
     """The options, the standardised rows of the graph (labelled first), and its Laplacian."""
 
     change: Affine
@@ -490,7 +490,7 @@ def labeled_grams(K: Floats, laplacian: Any, n_labeled: int) -> Iterator[Floats]
         yield gram.astype(np.float64)
 
 
-class GraphKernel(Candidate):
+class GraphKernel(Candidate[Targets]):
     """Kernel ridge regression in the deformed kernel of all rows."""
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"

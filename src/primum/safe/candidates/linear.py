@@ -264,13 +264,13 @@ def _fit_to_rows(features: Floats, train: Index, labels: Targets) -> LinearModel
     return fit_components(features[train], labels.take(train))
 
 
-class AllComponents(Candidate):
+class AllComponents(Candidate[Targets]):
     """Logistic or ridge regression on the whitened principal components of all rows."""
 
     name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
     reduces = True
 
-    def prepare(self, rows: SharedRows) -> PreparedLinear:  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedLinear[Targets]:  # noqa: D102
         moments = moments_of(rows)
         if moments is not None:
             components, note = components_of(moments, rows.scaling), ""

@@ -60,7 +60,7 @@ def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearMode
     return change.then(log_linear_model(SLOPE * coef.T, SLOPE * intercept, labels))
 
 
-class TSVM(Transductive):
+class TSVM(Transductive[ClassTargets]):
     """The transductive SVM, by annealing; two classes only."""
 
     name, counterpart, most_unlabeled = "tsvm", "svm", 1500
@@ -114,7 +114,7 @@ def _machine(X: Any, labels: ClassTargets, alpha: float) -> L2SVMClassifier:
     return L2SVMClassifier(alpha).fit(X, labels.codes, sample_weight=labels.weight)
 
 
-class Implicit(Transductive):
+class Implicit(Transductive[ClassTargets]):
     """Implicitly constrained least squares."""
 
     name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
@@ -135,7 +135,7 @@ class Implicit(Transductive):
         return linear_model(coef, intercept, own, probabilities=False)
 
 
-class ImplicitNumbers(Transductive):
+class ImplicitNumbers(Transductive[NumberTargets]):
     """Implicitly constrained least squares of numbers within bounds.
 
     Parameters

@@ -196,7 +196,7 @@ def fit_package(
     return model
 
 
-class Packaged(Supervised):
+class Packaged(Supervised[Targets]):
     """The model of a package; its time is taken to grow with the square of the number of rows.
 
     Parameters
@@ -213,7 +213,7 @@ class Packaged(Supervised):
         super().__init__(name, partial(fit_package, name), growth=2.0)
         self.of_classes = of_classes
 
-    def prepare(self, rows: SharedRows) -> PreparedRows:
+    def prepare(self, rows: SharedRows) -> PreparedRows[Targets]:
         """Import the package, and load the weights of its network by a fit to a few rows."""
         package = PACKAGES[self.name]
         package.require()
@@ -281,11 +281,11 @@ def fit_alone(name: str, X: Any, labels: Targets, random_state: Any) -> Candidat
 BOOSTING = "hist_gradient_boosting"
 # Popular models by name, for classes and for numbers. They are neither default candidates nor
 # counterparts.
-ON_REQUEST: dict[str, Candidate] = {
+ON_REQUEST: dict[str, Candidate[ClassTargets]] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name) for name in PACKAGES},
 }
-NUMBERS_ON_REQUEST: dict[str, Candidate] = {
+NUMBERS_ON_REQUEST: dict[str, Candidate[NumberTargets]] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name, of_classes=False) for name in PACKAGES},
 }

@@ -14,9 +14,9 @@ from primum._typing import Floats, Index
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
+    Fitted,
     Prepared,
     SharedRows,
-    Targets,
     constant_model,
     labeled_note,
 )
@@ -24,7 +24,7 @@ from primum.safe.candidates.wide import prepared_for
 
 
 @dataclass(frozen=True)
-class PreparedSample(Prepared):
+class PreparedSample(Prepared[Fitted]):
     """A candidate that is prepared for some of the labelled rows.
 
     Attributes
@@ -33,7 +33,7 @@ class PreparedSample(Prepared):
         All rows.
     sample : array of shape (n_sampled,)
         Positions of the labelled rows that it learns from, sorted.
-    prepared : Prepared
+    prepared : Prepared[Fitted]
         The candidate, prepared for these rows.
     note : str
         What was approximated.
@@ -41,20 +41,20 @@ class PreparedSample(Prepared):
 
     rows: SharedRows
     sample: Index
-    prepared: Prepared
+    prepared: Prepared[Fitted]
     note: str = ""
 
-    def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
+    def fit(self, train: Index, labels: Fitted) -> CandidateModel:  # noqa: D102
         own = np.flatnonzero(np.isin(self.sample, train))
         if len(own) == 0:  # a small training set
             return constant_model(labels.take(train), self.rows.labeled.shape[1])
         return self.prepared.fit(own, labels.take(self.sample))
 
-    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
-def labeled_sample(candidate: Candidate, rows: SharedRows, labels: Targets) -> Index | None:
+def labeled_sample(candidate: Candidate[Fitted], rows: SharedRows, labels: Fitted) -> Index | None:
     """Return the positions of the labelled rows that a candidate learns from; None: all."""
     most = candidate.most_labeled
     if most is None or len(labels) <= most:
@@ -62,7 +62,9 @@ def labeled_sample(candidate: Candidate, rows: SharedRows, labels: Targets) -> I
     return labels.part(most / len(labels), rows.seed)
 
 
-def prepared_with(rows: SharedRows, candidate: Candidate, labels: Targets) -> Prepared:
+def prepared_with(
+    rows: SharedRows, candidate: Candidate[Fitted], labels: Fitted
+) -> Prepared[Fitted]:
     """Return a candidate prepared for rows, or for a sample of the labelled ones."""
     sample = labeled_sample(candidate, rows, labels)
     if sample is None:

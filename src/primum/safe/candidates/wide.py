@@ -19,10 +19,10 @@ from primum.safe.candidates.base import (
     Affine,
     Candidate,
     CandidateModel,
+    Fitted,
     LinearModel,
     Prepared,
     SharedRows,
-    Targets,
     as_given,
 )
 
@@ -44,28 +44,28 @@ class ReducedModel(CandidateModel):
 
 
 @dataclass(frozen=True)
-class PreparedReduced(Prepared):
+class PreparedReduced(Prepared[Fitted]):
     """A candidate that is prepared for the components of rows."""
 
     reduction: Affine
-    prepared: Prepared
+    prepared: Prepared[Fitted]
 
     @property
     def note(self) -> str:  # type: ignore[override]
         """What was approximated."""
         return self.prepared.note
 
-    def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
+    def fit(self, train: Index, labels: Fitted) -> CandidateModel:  # noqa: D102
         model = self.prepared.fit(train, labels)
         if isinstance(model, LinearModel):
             return self.reduction.then(model)
         return ReducedModel(self.reduction, model)
 
-    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
         return self.prepared.held_out(train, test, labels)
 
 
-def prepared_for(rows: SharedRows, candidate: Candidate) -> Prepared:
+def prepared_for(rows: SharedRows, candidate: Candidate[Fitted]) -> Prepared[Fitted]:
     """Return a candidate prepared for rows, or for their components if they are too wide."""
     seen = rows.seen_by(candidate)
     prepared = candidate.prepare(seen)
