@@ -33,7 +33,7 @@ from primum.judging.disagreements import list_disagreements
 from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
-from primum.judging.settlement import SAME, LedByFirst, SettledPair, Settlement, compared
+from primum.judging.settlement import LedByFirst, SettledPair, Settlement, compared
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -508,10 +508,8 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     chosen = np.isin(np.arange(len(codes)), asked)
     if table.chosen is not None:
         chosen |= table.chosen
-    labeled = np.flatnonzero(codes != SAME)
-    labels = replace(
-        table.labels, labeled=labeled, unlabeled=np.flatnonzero(codes == SAME), codes=codes[labeled]
-    )
+    labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+    labels = replace(table.labels, labeled=labeled, unlabeled=unlabeled, codes=codes[labeled])
     rows = replace(table, target=table.target.with_known(labels), chosen=chosen)
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)
 

@@ -45,8 +45,9 @@ MOST_LISTED = 5000
 # Rows are predicted in blocks of at most this many: kernels and neighbours compare every one of
 # them with the rows that a model was fitted to.
 ROWS_PER_BLOCK = 2**13
-# The code of a row on which the two models of a pair agree.
-SAME = -1
+# Stands for both classes of a row on which the two models of a pair agree: no code of a class is
+# negative.
+AGREE = -1
 
 # The class codes (n_rows, n_models) that fitted models predict for rows.
 Predict = Callable[[Any], Index]
@@ -102,7 +103,7 @@ class Disagreements:
             The codes, in the order of the pair; -1 where the two models agree.
         """
         codes = self.codes[:, list(self.pairs[pair])]
-        return np.where(codes[:, :1] != codes[:, 1:], codes, SAME)
+        return np.where(codes[:, :1] != codes[:, 1:], codes, AGREE)
 
 
 def find_disagreements(

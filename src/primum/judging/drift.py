@@ -404,8 +404,9 @@ def _odds_of_unlabeled(
     most = min(count_rows(X_unlabeled), TIMES_LABELED * n_labeled, MAX_UNLABELED)
     if min(n_labeled, most) < LEAST_EFFECTIVE:
         raise ValueError(
-            f"shift='covariate' needs at least {LEAST_EFFECTIVE} labelled and as many unlabelled "
-            f"rows, and there are {n_labeled} and {count_rows(X_unlabeled)}: leave it out."
+            f"shift='covariate' needs at least {LEAST_EFFECTIVE} labelled and as many "
+            f"unlabelled rows, and there are {n_labeled} and {count_rows(X_unlabeled)}: leave it "
+            "out."
         )
     sampled = np.sort(rng.choice(count_rows(X_unlabeled), most, replace=False))
     X = stack_rows([X_labeled, take_rows(X_unlabeled, sampled)])

@@ -28,13 +28,12 @@ from primum._typing import Index, Mask
 from primum._words import counted, listed
 from primum.judging import error_bounds, named_labels, words
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
+from primum.judging.disagreements import AGREE
 from primum.judging.error_bounds import BASELINE, BLANK, CHALLENGER, NEITHER, OPEN, UNDECIDED, Pair
 from primum.judging.named_labels import CANNOT_SAY
 
 # The version of the JSON form.
 FORMAT = 1
-# In the codes of a question: its models agree on the row.
-SAME = -1
 # Skipped rows that a sentence names; a longer list says how many more there are.
 MOST_NAMED = 3
 HOW_TO_LABEL = "rows_to_label() returns these rows as a sheet, and settle() reads their labels."
@@ -384,7 +383,7 @@ class Question:
     @cached_property
     def differs(self) -> Mask:
         """Where the two predict different classes, among the listed rows."""
-        return np.asarray(self.codes[:, 0] != SAME)
+        return np.asarray(self.codes[:, 0] != AGREE)
 
     def outcomes(self, labels: Mapping[int, int]) -> Index:
         """Return what labels say of the rows on which the two differ, in the stored order.
@@ -618,8 +617,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """
         shape = (len(rows), len(pairs), 2)
         codes = np.asarray(codes, dtype=np.intp).reshape(shape)
-        codes = np.where((codes[..., :1] == codes[..., 1:]), SAME, codes)
-        counts = np.sum(codes[..., 0] != SAME, axis=0).tolist()
+        codes = np.where((codes[..., :1] == codes[..., 1:]), AGREE, codes)
+        counts = np.sum(codes[..., 0] != AGREE, axis=0).tolist()
         counts = counts if n_different is None else list(n_different)
         alphas = error_bounds.shared_level(level, n_rows, counts, margin=margin)
         asked = [
@@ -627,7 +626,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             for count, alpha in zip(counts, alphas, strict=True)
         ]
         needs = [pair.needs_labels for pair in asked]
-        kept = np.flatnonzero((codes[:, needs, 0] != SAME).any(axis=1))
+        kept = np.flatnonzero((codes[:, needs, 0] != AGREE).any(axis=1))
         scores = [(0.0, 0.0)] * len(pairs) if wins is None else wins
         questions = tuple(
             Question(*names, pair, codes[kept, number], (float(won[0]), float(won[1])))

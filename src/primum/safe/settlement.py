@@ -26,7 +26,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
 from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
-from primum.judging.settlement import SAME, Settlement
+from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
 from primum.rows import ArrayRows, chain, is_outside
@@ -215,7 +215,7 @@ def to_label(
     kept = np.zeros(found.n_listed, dtype=bool)
     for pair, question in enumerate(asked.questions):
         if question.pair.needs_labels:
-            kept |= found.codes_of(pair)[:, 0] != SAME
+            kept |= np.ptp(found.codes_of(pair), axis=1) != 0
     places = np.flatnonzero(kept)
     rows, codes = take_rows(found.X, places), found.codes[places]
     return ToLabel(asked, rows, names[places], codes, known or {})
