@@ -31,7 +31,7 @@ from primum.comparison.store import ResultStore
 from primum.experiments.datasets import available
 from primum.experiments.scenarios import PAPER, SCENARIOS, SIMULATED
 from primum.judging.losses import ROW_LOSSES, Predictions
-from primum.safe.stack import BLOCK
+from primum.safe.stack import SCORED_ROWS_PER_BLOCK
 
 EQUIVALENCE = 0.01
 BINS = np.array([0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0000001])
@@ -78,7 +78,7 @@ def true_losses(clf, X, y):
     """
     stacks, codes = (clf, clf.baseline_, clf.supervised_), np.searchsorted(clf.classes_, y)
     models = {id(model): model for stack in stacks for model in stack.models_.values()}
-    blocks = np.array_split(X, range(BLOCK, len(X), BLOCK))
+    blocks = np.array_split(X, range(SCORED_ROWS_PER_BLOCK, len(X), SCORED_ROWS_PER_BLOCK))
     scores = {
         key: np.concatenate([model.predict(block) for block in blocks])
         for key, model in models.items()

@@ -12,7 +12,7 @@ from primum.judging.error_bounds import (
     BLANK,
     CHALLENGER,
     EVIDENCE_ROUNDING,
-    LARGEST_ENUMERATED,
+    MAX_ENUMERATED_ROWS,
     NEITHER,
     UNDECIDED,
     Pair,
@@ -368,7 +368,7 @@ def random_case(rng, k):
     """Return a pair and the outcomes of its rows: fair or not, with and without unknowns."""
     two = k % 2 == 0
     n_all = int(rng.integers(0, 150 if two else 45))
-    n_all += LARGEST_ENUMERATED * (k % 100 == 1)  # three outcomes that are not enumerated
+    n_all += MAX_ENUMERATED_ROWS * (k % 100 == 1)  # three outcomes that are not enumerated
     n_listed = int(rng.integers(0, min(n_all, 150) + 1))
     shares = rng.dirichlet([0.7] * (2 if two else 3))
     outcomes = rng.choice(len(shares), n_listed, p=shares)
@@ -395,8 +395,8 @@ def test_the_page_computes_the_bounds_of_python(open_task):
         for pair, outcomes in cases
     ]
     page = open_task(make_task())
-    assert page.evaluate("[LARGEST_ENUMERATED, ROUNDING]") == [
-        LARGEST_ENUMERATED,
+    assert page.evaluate("[MAX_ENUMERATED_ROWS, EVIDENCE_ROUNDING]") == [
+        MAX_ENUMERATED_ROWS,
         EVIDENCE_ROUNDING,
     ]
     computed = page.evaluate(PATHS, given)
@@ -415,7 +415,7 @@ def test_the_most_states_that_are_enumerated_are_as_in_python(open_task):
     rng = np.random.default_rng(1)
     codes = [CHALLENGER, BASELINE, NEITHER, UNDECIDED]
     outcomes = rng.choice(codes, 100, p=[0.5, 0.2, 0.2, 0.1])
-    pair = Pair(10_000, LARGEST_ENUMERATED, False, 0.05)
+    pair = Pair(10_000, MAX_ENUMERATED_ROWS, False, 0.05)
     given = {
         "n_different": pair.n_different,
         "two_outcomes": False,

@@ -359,7 +359,7 @@ def test_more_labels_never_widen_and_swapped_models_mirror(two_outcomes, limit, 
     codes = np.array(data.draw(st.lists(CODES[two_outcomes], max_size=n)), dtype=int)
     pair = pair_of(n, two_outcomes, 0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
+        patch.setattr(error_bounds, "MAX_ENUMERATED_ROWS", limit)
         found = bounds_after(pair, codes)
         others = np.array([BASELINE, CHALLENGER, NEITHER, UNDECIDED, BLANK])
         swapped = bounds_after(pair, others[codes])
@@ -382,7 +382,7 @@ def test_a_complete_sheet_gives_the_exact_answer_in_any_order(two_outcomes, limi
     if data.draw(st.booleans()):
         codes = sorted(codes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
+        patch.setattr(error_bounds, "MAX_ENUMERATED_ROWS", limit)
         found = bounds_after(pair_of(n, two_outcomes, n_rows=200), codes)
     assert found.complete
     assert not found.contradicted
@@ -457,7 +457,7 @@ def test_labels_for_one_model_settle_early():
 
 @pytest.mark.parametrize("limit", [0, 1000])
 def test_three_outcomes_without_a_third_are_close_to_two(monkeypatch, rng, limit):
-    monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
+    monkeypatch.setattr(error_bounds, "MAX_ENUMERATED_ROWS", limit)
     codes = rng.permutation(np.repeat([CHALLENGER, BASELINE], [70, 30]))[:60]
     two, three = (bounds_after(pair_of(100, two_outcomes), codes) for two_outcomes in (True, False))
     assert three.low <= two.low
@@ -470,7 +470,7 @@ def test_three_outcomes_without_a_third_are_close_to_two(monkeypatch, rng, limit
 def test_labels_that_contradict_the_random_order_leave_what_is_certain(
     monkeypatch, two_outcomes, limit
 ):
-    monkeypatch.setattr(error_bounds, "LARGEST_ENUMERATED", limit)
+    monkeypatch.setattr(error_bounds, "MAX_ENUMERATED_ROWS", limit)
     codes = [CHALLENGER] * 40 + [BASELINE] * 50
     found = bounds_after(pair_of(100, two_outcomes), codes)
     assert found.contradicted
@@ -586,7 +586,7 @@ def test_a_forecast_goes_down_with_labels_and_ends_at_none():
 def test_a_forecast_for_many_rows_looks_at_some_numbers_of_labels():
     expected = forecast(Pair(10**7, 10**6, True, 0.05), wins=(30, 10))
     assert 1 <= expected.low <= expected.high < 10**6
-    assert len(error_bounds._looks(10**6)) <= error_bounds.N_LOOKS + 2
+    assert len(error_bounds._looks(10**6)) <= error_bounds.MAX_LOOKS + 2
 
 
 def test_unknowns_delay_what_is_forecast():

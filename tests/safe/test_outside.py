@@ -172,7 +172,7 @@ def test_components_of_many_rows_in_memory_come_from_their_moments(monkeypatch, 
     X[:, 2], more[:, 2] = 2 * X[:, 0], 2 * more[:, 0]  # and the last column is constant
     rows, candidate = SharedRows(X, more, scaling=scaling), linear.AllComponents()
     expected = candidate.prepare(rows).labeled
-    monkeypatch.setattr(linear, "MANY_ROWS", 199)
+    monkeypatch.setattr(linear, "MAX_PCA_ROWS", 199)
     monkeypatch.delattr(linear, "find_components")
     found = candidate.prepare(rows)
     assert found.labeled.shape == expected.shape == (30, 2)

@@ -71,7 +71,7 @@ def test_a_booster_gives_absent_classes_no_probability(present):
 def test_sparse_rows_and_small_blocks_change_nothing(kind, monkeypatch):
     X, y, X_new = problem()
     expected = kind(random_state=0).fit(X, y).predict_proba(X_new)
-    monkeypatch.setattr(forest, "LARGEST_BLOCK", 700)
+    monkeypatch.setattr(forest, "MAX_BLOCK_NUMBERS", 700)
     found = kind(random_state=0).fit(sparse.csr_array(X), y).predict_proba(sparse.csr_array(X_new))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -81,7 +81,7 @@ def test_of_many_columns_the_booster_sees_those_that_differ_most(monkeypatch):
     y = np.arange(40) % 2
     X = rng.normal(size=(40, 30))
     X[:, 7], X[:, 20] = 1.0, X[:, 20] + 4 * y
-    monkeypatch.setattr(trees, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(trees, "MAX_BOOSTED_COLUMNS", 3)
     columns = strongest_columns(X, y)
     assert len(columns) == 3
     assert 20 in columns

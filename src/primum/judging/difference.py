@@ -65,7 +65,7 @@ SCALE_IN_EQUIVALENCES = 3
 # Differences at which the posterior of a loss is computed, for each of its two factors.
 GRID_POINTS = 2001
 # No forecast is made beyond this many times the present number of labels.
-LARGEST_FORECAST = 100
+MAX_FORECAST_FACTOR = 100
 # Variance of the counts relative to that of independent rows: the mean square of
 # (estimated r - true r) / (its standard error for independent rows) in the first 192 comparisons of
 # ``benchmarks/known_truth.py``. (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
@@ -73,9 +73,9 @@ DESIGN_EFFECT = 1.2
 # Jeffreys' prior of a share adds half a row to either side.
 PRIOR_COUNT = 0.5
 # A gain is not taken to be more than this many times that of the folds.
-MOST_GROWTH = 2.0
+MAX_GROWTH = 2.0
 # The integral over d, the shares and the factor is a mean over this many points.
-N_POINTS = 2048
+N_SOBOL_POINTS = 2048
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,14 @@ class Disagreement:
         if self.n_classes > 2:
             r *= special.betaincinv(better + worse, neither, u[:, 2])
         q = self.train_share
-        factor = q + (min(1 / q, MOST_GROWTH) - q) * u[:, 3]
+        factor = q + (min(1 / q, MAX_GROWTH) - q) * u[:, 3]
         return np.sort(-np.minimum(d * factor, 1.0) * r)
 
 
 @cache
 def _points() -> Floats:
     """Return points that fill the four-dimensional unit cube evenly, always the same."""
-    return np.asarray(qmc.Sobol(4, seed=0).random(N_POINTS))
+    return np.asarray(qmc.Sobol(4, seed=0).random(N_SOBOL_POINTS))
 
 
 class Posterior:
@@ -312,7 +312,7 @@ class Posterior:
         number.
         """
         now = self.difference.n_rows
-        low, high = now, LARGEST_FORECAST * now
+        low, high = now, MAX_FORECAST_FACTOR * now
         if not self._is_clear_with(high, level):
             return None
         while high - low > max(1, low // 100):

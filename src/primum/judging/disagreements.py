@@ -39,9 +39,9 @@ from primum.reading.data import (
 from primum.rows import Block, Rows, first_non_finite, refuse_non_finite
 
 # Words of Philox per step of its counter.
-WORDS = 4
+PHILOX_WORDS = 4
 # At most this many rows are listed, which is more than anybody labels.
-MOST_LISTED = 5000
+MAX_LISTED = 5000
 # Rows are predicted in blocks of at most this many: kernels and neighbours compare every one of
 # them with the rows that a model was fitted to.
 ROWS_PER_BLOCK = 2**13
@@ -112,7 +112,7 @@ def find_disagreements(
     pairs: Sequence[tuple[int, int]],
     *,
     seed: int,
-    most: int = MOST_LISTED,
+    most: int = MAX_LISTED,
     predict: Predict | None = None,
 ) -> Disagreements:
     """Return the rows on which pairs of fitted models predict different classes.
@@ -163,7 +163,7 @@ def find_disagreements(
 
 
 def list_disagreements(
-    codes: Index, X: Any, pairs: Sequence[tuple[int, int]], *, seed: int, most: int = MOST_LISTED
+    codes: Index, X: Any, pairs: Sequence[tuple[int, int]], *, seed: int, most: int = MAX_LISTED
 ) -> Disagreements:
     """Return the same as ``find_disagreements`` from known predictions.
 
@@ -193,8 +193,8 @@ def _as_array(pairs: Sequence[tuple[int, int]]) -> Index:
 def random_words(seed: int, start: int, n: int) -> NDArray[np.uint64]:
     """Return the random numbers of n consecutive rows, which depend on their positions only."""
     generator = np.random.Philox(key=seed)
-    generator.advance(start // WORDS)
-    before = start % WORDS
+    generator.advance(start // PHILOX_WORDS)
+    before = start % PHILOX_WORDS
     return np.asarray(generator.random_raw(before + n)[before:], dtype=np.uint64)
 
 

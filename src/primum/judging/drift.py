@@ -54,25 +54,25 @@ from primum.judging.shares import ASSUMPTIONS, COVARIATE, LABEL, EstimatedShares
 from primum.reading.data import effective_size, stack_rows
 
 # Rows of each kind in the test of drift: more would mostly cost time, and fewer find nothing.
-MAX_ROWS, MIN_ROWS = 1000, 10
+MAX_DRIFT_ROWS, MIN_DRIFT_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
-SIGNIFICANCE = 0.01
+DRIFT_SIGNIFICANCE = 0.01
 # It also needs this accuracy: with many rows even a negligible difference is significant.
-VISIBLE_ACCURACY = 0.55
+MIN_DRIFT_ACCURACY = 0.55
 # Equal rows are mentioned if they are this share of the labelled ones; fewer change little.
-VISIBLE_SHARE = 0.05
+MIN_COPIES_SHARE = 0.05
 # Quantile at which weights are clipped.
 CLIPPED_AT = 0.95
 # The least effective sample size of covariate weights.
-LEAST_EFFECTIVE = 20
+MIN_EFFECTIVE_ROWS = 20
 # The least share of a class in label weights: with the weight 0 its rows would not count at all.
-LEAST_CLASS_SHARE = 0.005
+MIN_CLASS_SHARE = 0.005
 # More unlabelled rows, relative to the labelled ones or in all, cost time and add little.
-TIMES_LABELED, MAX_UNLABELED = 20, 5000
+MAX_TIMES_LABELED, MAX_UNLABELED_ROWS = 20, 5000
 # Folds for the out-of-fold odds, and folds inside them that choose the penalty.
-FOLDS, INNER_FOLDS = 5, 3
+DRIFT_FOLDS, DRIFT_INNER_FOLDS = 5, 3
 # Inverse penalties C of the logistic regression: from hardly using the features to using them all.
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
+DRIFT_INVERSE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def find_drift(
     >>> find_drift(rng.normal(size=(60, 3)), rng.normal(size=(400, 3)) + 2).found
     True
     """
-    n_rows = min(count_rows(X_labeled), count_rows(X_unlabeled), MAX_ROWS)
-    if n_rows < MIN_ROWS:
+    n_rows = min(count_rows(X_labeled), count_rows(X_unlabeled), MAX_DRIFT_ROWS)
+    if n_rows < MIN_DRIFT_ROWS:
         return None
     rng = np.random.default_rng(random_state)
     parts = [
@@ -160,7 +160,7 @@ def find_drift(
     )  # by half and classifier: the share of right predictions, and the p-value
     p_value = float(holm(tests[..., 1].ravel()).min())
     accuracy = float(tests[..., 0].mean(axis=0).max())
-    differ = p_value < SIGNIFICANCE and accuracy >= VISIBLE_ACCURACY
+    differ = p_value < DRIFT_SIGNIFICANCE and accuracy >= MIN_DRIFT_ACCURACY
     return Drift(accuracy, p_value, n_rows, differ)
 
 
@@ -220,7 +220,7 @@ def copies_note(labeled: Any, groups: Any) -> str:
     """
     n_rows = labeled.shape[0]
     n_copies = 0 if groups is not None else n_rows - _n_distinct(labeled)
-    if n_copies == 0 or n_copies < VISIBLE_SHARE * n_rows:
+    if n_copies == 0 or n_copies < MIN_COPIES_SHARE * n_rows:
         return ""
     return (
         f"{n_copies} of the {n_rows} labelled rows have the same features as another one: if they "
@@ -341,7 +341,7 @@ def label_weights(codes: Index, shares: EstimatedShares) -> ShiftWeights:
     >>> label_weights(np.array([0, 0, 1, 1]), shares).weight.round(1).tolist()
     [1.6, 1.6, 0.4, 0.4]
     """
-    wanted = np.maximum([one.estimate for one in shares.classes], LEAST_CLASS_SHARE)
+    wanted = np.maximum([one.estimate for one in shares.classes], MIN_CLASS_SHARE)
     counts = np.bincount(codes, minlength=len(wanted))
     weight = (wanted / np.maximum(counts, 1))[codes]
     return ShiftWeights(LABEL, weight / weight.mean())
@@ -386,12 +386,12 @@ def covariate_weights(
     odds = _odds_of_unlabeled(X_labeled, X_unlabeled, prepare, groups, random_state)
     weight = np.minimum(odds, np.quantile(odds, CLIPPED_AT))
     weights = ShiftWeights(COVARIATE, weight / weight.mean())
-    if weights.effective_size < LEAST_EFFECTIVE:
+    if weights.effective_size < MIN_EFFECTIVE_ROWS:
         raise ValueError(
             f"With shift='covariate' the {len(odds)} labelled rows are worth "
-            f"{weights.effective_size:.1f}, fewer than {LEAST_EFFECTIVE}: they are too few, or too "
-            "unlike the unlabelled rows, to represent them, so label more rows, drawn at random, "
-            "or leave shift out."
+            f"{weights.effective_size:.1f}, fewer than {MIN_EFFECTIVE_ROWS}: they are too few, or "
+            "too unlike the unlabelled rows, to represent them, so label more rows, drawn at "
+            "random, or leave shift out."
         )
     return weights
 
@@ -401,10 +401,10 @@ def _odds_of_unlabeled(
 ) -> Floats:
     """Return, for each labelled row, the out-of-fold odds that it is unlabelled."""
     n_labeled, rng = count_rows(X_labeled), np.random.default_rng(seed)
-    most = min(count_rows(X_unlabeled), TIMES_LABELED * n_labeled, MAX_UNLABELED)
-    if min(n_labeled, most) < LEAST_EFFECTIVE:
+    most = min(count_rows(X_unlabeled), MAX_TIMES_LABELED * n_labeled, MAX_UNLABELED_ROWS)
+    if min(n_labeled, most) < MIN_EFFECTIVE_ROWS:
         raise ValueError(
-            f"shift='covariate' needs at least {LEAST_EFFECTIVE} labelled and as many "
+            f"shift='covariate' needs at least {MIN_EFFECTIVE_ROWS} labelled and as many "
             f"unlabelled rows, and there are {n_labeled} and {count_rows(X_unlabeled)}: leave it "
             "out."
         )
@@ -412,18 +412,18 @@ def _odds_of_unlabeled(
     X = stack_rows([X_labeled, take_rows(X_unlabeled, sampled)])
     kind = np.repeat([0, 1], [n_labeled, most])
     logistic = logistic_regression_cv(
-        Cs=list(PENALTIES),
-        cv=INNER_FOLDS,
+        Cs=list(DRIFT_INVERSE_PENALTIES),
+        cv=DRIFT_INNER_FOLDS,
         scoring="neg_log_loss",
         class_weight="balanced",
         max_iter=1000,
     )
-    splitter: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    splitter: Any = StratifiedKFold(DRIFT_FOLDS, shuffle=True, random_state=seed)
     of_row = None
     if groups is not None:
         codes = np.unique(groups, return_inverse=True)[1]
         of_row = np.concatenate([codes, codes.max() + 1 + np.arange(most)])
-        splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+        splitter = StratifiedGroupKFold(DRIFT_FOLDS, shuffle=True, random_state=seed)
     odds = np.empty(n_labeled)
     for train, test in splitter.split(np.zeros(len(kind)), kind, of_row):
         own = test[test < n_labeled]

@@ -42,7 +42,7 @@ The true outcomes are among them, so the guarantee holds, whatever made the rows
   exceeds the known count, x stays feasible, hence best, and one more row is added in the same way.
   If x_k equals the known count, the row is added to k: a larger x_k does not pay, as it did not
   pay before, and the other counts are best for their sum, which is the same.
-* More than LARGEST_ENUMERATED rows with three outcomes: T and F are bounded as with two (right, or
+* More than MAX_ENUMERATED_ROWS rows with three outcomes: T and F are bounded as with two (right, or
   not), each at alpha / 2.
 
 If no state is possible any more, which has a probability of at most alpha, the labels contradict
@@ -80,9 +80,9 @@ SETTLED = (HELP, NO_DIFFERENCE, HARM)
 # millionth of itself.
 EVIDENCE_ROUNDING = 1e-6
 # With three outcomes and at most this many rows, all states are enumerated: half a million.
-LARGEST_ENUMERATED = 1000
+MAX_ENUMERATED_ROWS = 1000
 # A forecast looks at no more than about this many numbers of labels.
-N_LOOKS = 200
+MAX_LOOKS = 200
 # The range of a forecast leaves out this share of the draws on either side.
 FORECAST_TAIL = 0.1
 
@@ -307,7 +307,7 @@ def _read(pair: Pair, outcomes: Any) -> Index:
 def _settled(pair: Pair, codes: Index) -> Bounds:
     """Return the bounds of outcomes that were read."""
     counts = _running_counts(codes)
-    enumerated = not pair.two_outcomes and pair.n_different <= LARGEST_ENUMERATED
+    enumerated = not pair.two_outcomes and pair.n_different <= MAX_ENUMERATED_ROWS
     path, empty = _by_states(pair, codes) if enumerated else _by_ends(pair, counts)
     path = np.where(empty[:, None], _certain(pair, counts), path)
     low, high = (int(end) for end in path[-1])
@@ -567,9 +567,9 @@ def forecast(
 
 def _looks(n_left: int) -> Index:
     """Return numbers of further labels, from 0 to all: each number, or a geometric grid."""
-    if n_left <= N_LOOKS:
+    if n_left <= MAX_LOOKS:
         return np.arange(n_left + 1)
-    grown = np.ceil(np.geomspace(1, n_left, N_LOOKS)).astype(np.intp)
+    grown = np.ceil(np.geomspace(1, n_left, MAX_LOOKS)).astype(np.intp)
     return np.unique(np.concatenate([[0], grown, [n_left]]))
 
 

@@ -58,9 +58,9 @@ from primum.reading.data import effective_size
 from primum.reading.folds import Fold
 
 # As a share of the loss of the mean target: a baseline with less is right up to rounding.
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_LOSS_SHARE = 1e-6
 # As a share of the cost per row of guessing: a baseline that costs less is taken to cost this.
-LEAST_OF_GUESSING = 0.1
+MIN_SHARE_OF_GUESSING = 0.1
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class HeldOut:
             return self._size_of_costs(baseline, loss) if is_cost else 1.0
         truth = baseline.truth
         mean = np.full(len(truth), np.average(truth, weights=self.row_weight))
-        least = NEGLIGIBLE * abs(self.mean_loss(Predictions(truth, mean, None), loss))
+        least = NEGLIGIBLE_LOSS_SHARE * abs(self.mean_loss(Predictions(truth, mean, None), loss))
         return max(abs(self.mean_loss(baseline, loss)), least) or 1.0
 
     def _size_of_costs(self, baseline: Predictions, loss: Loss) -> float:
@@ -218,7 +218,7 @@ class HeldOut:
             loss.of_split(replace(baseline, predicted=np.full(len(baseline.truth), guess)))
             for guess in guesses
         ]
-        return max(self.mean_loss(baseline, loss), LEAST_OF_GUESSING * min(guessed))
+        return max(self.mean_loss(baseline, loss), MIN_SHARE_OF_GUESSING * min(guessed))
 
     @property
     def _equivalence(self) -> float:

@@ -60,7 +60,7 @@ from primum.judging.objectives import (
 )
 
 # A score of 0 counts as this probability, so that its log loss is finite.
-LEAST_PROBABILITY = 1e-15
+MIN_PROBABILITY = 1e-15
 # Short names of scorings of numbers.
 SHORT_SCORINGS = {
     "rmse": "neg_root_mean_squared_error",
@@ -185,7 +185,7 @@ def _half_brier(own: Predictions, weight: Floats | None = None) -> Floats:
 
 def _log_loss(own: Predictions, weight: Floats | None = None) -> Floats:
     scores = own.needed_scores[np.arange(len(own.truth)), own.truth]
-    return -np.log(np.maximum(scores, LEAST_PROBABILITY))
+    return -np.log(np.maximum(scores, MIN_PROBABILITY))
 
 
 # How a loss that is a mean over rows is shown, and its value in every row.

@@ -67,13 +67,13 @@ OF_POSITIVE = (F1, AVERAGE_PRECISION, RECALL)
 # An error whose cost was not given costs this.
 UNIT_COST = 1.0
 # Digits of scores in words: two, or as many as tell them from 0 and 1.
-LEAST_DIGITS, MOST_DIGITS = 2, 6
+MIN_SCORE_DIGITS, MAX_SCORE_DIGITS = 2, 6
 # Lower scores count as this one: their logarithms would decide alone.
-LEAST_SCORE = 0.005
+MIN_SCORE = 0.005
 # Bounds of the slope, which is positive so that the order of two classes' scores is kept.
-SLOPES = (0.1, 10.0)
+SLOPE_BOUNDS = (0.1, 10.0)
 # The threshold for two classes if neither costs nor labels give another one.
-UNCHANGED = 0.5
+DEFAULT_THRESHOLD = 0.5
 # This many labels of the rarer class count as much as the probabilities.
 LABELS_AS_PROBABILITIES = 10
 
@@ -411,7 +411,7 @@ def no_calibration(n_classes: int) -> Calibration:
 
 
 def _logarithms(scores: Floats) -> Floats:
-    return np.asarray(np.log(np.clip(scores, LEAST_SCORE, 1 - LEAST_SCORE)))
+    return np.asarray(np.log(np.clip(scores, MIN_SCORE, 1 - MIN_SCORE)))
 
 
 def calibrate(scores: Floats, codes: Index, weight: Floats) -> Calibration:
@@ -427,7 +427,7 @@ def calibrate(scores: Floats, codes: Index, weight: Floats) -> Calibration:
         gradient = [np.sum(residual * logarithms) + slope - 1, *(residual.sum(axis=0) + 2 * bias)]
         return float(value), np.array(gradient)
 
-    bounds = [SLOPES, *[(None, None)] * n_classes]
+    bounds = [SLOPE_BOUNDS, *[(None, None)] * n_classes]
     start = np.append(1.0, np.zeros(n_classes))
     best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Calibration(float(best[0]), tuple(best[1:].tolist()))
@@ -488,8 +488,8 @@ class DecisionRule:
 def shown_score(score: float) -> str:
     """Return a score with two digits at least; near 0 and 1 with two that tell it from these."""
     margin = min(score, 1 - score)
-    digits = 1 - floor(log10(margin)) if margin > 0 else LEAST_DIGITS
-    return f"{score:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}f}"
+    digits = 1 - floor(log10(margin)) if margin > 0 else MIN_SCORE_DIGITS
+    return f"{score:.{min(max(digits, MIN_SCORE_DIGITS), MAX_SCORE_DIGITS)}f}"
 
 
 def tuned_rule(
@@ -552,12 +552,12 @@ def _rule(
             cost = tuple(map(tuple, matrix.tolist()))
             return DecisionRule(None, positive, calibration, cost, tuned)
         miss, alarm = matrix[positive, 1 - positive], matrix[1 - positive, positive]
-        best = alarm / (alarm + miss) if alarm + miss else UNCHANGED
+        best = alarm / (alarm + miss) if alarm + miss else DEFAULT_THRESHOLD
         return DecisionRule(
             calibration.score_of(best, positive), positive, calibration, None, tuned
         )
     if not len(scores) or weight is None:
-        return DecisionRule(UNCHANGED, positive, calibration, None, tuned)
+        return DecisionRule(DEFAULT_THRESHOLD, positive, calibration, None, tuned)
     truth = (codes == positive).astype(float)
     rarer = min(weight @ truth, weight @ (1 - truth))
     share = rarer / (rarer + LABELS_AS_PROBABILITIES)

@@ -33,9 +33,9 @@ from primum.judging.error_bounds import BASELINE, BLANK, CHALLENGER, NEITHER, OP
 from primum.judging.named_labels import CANNOT_SAY
 
 # The version of the JSON form.
-FORMAT = 1
+SETTLED_FORMAT = 1
 # Skipped rows that a sentence names; a longer list says how many more there are.
-MOST_NAMED = 3
+MAX_ROWS_NAMED = 3
 HOW_TO_LABEL = "rows_to_label() returns these rows as a sheet, and settle() reads their labels."
 MEANING = {
     words.HELP: "",
@@ -779,7 +779,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             return ""
         were = "was skipped: label it" if len(names) == 1 else "were skipped: label these"
         return (
-            f"{'Row' if len(names) == 1 else 'Rows'} {listed(names, MOST_NAMED)} {were} first; "
+            f"{'Row' if len(names) == 1 else 'Rows'} {listed(names, MAX_ROWS_NAMED)} {were} first; "
             "rows below a gap count only in part until it is filled."
         )
 
@@ -812,7 +812,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values; ``read`` reads them."""
         return {
-            "format": FORMAT,
+            "format": SETTLED_FORMAT,
             "questions": [question.to_dict() for question in self.questions],
             "rows": self.rows.tolist(),
             "classes": list(self.classes),
@@ -836,10 +836,10 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         Settlement
             The same questions, rows and labels.
         """
-        if values.get("format") != FORMAT:
+        if values.get("format") != SETTLED_FORMAT:
             raise ValueError(
                 f"This settlement has the format {values.get('format')!r}, but this version of "
-                f"primum reads {FORMAT}: compare again, or use the version that wrote it."
+                f"primum reads {SETTLED_FORMAT}: compare again, or use the version that wrote it."
             )
         ids, classes = values["ids"], values["classes"]
         places = {f"r{place + 1}": place for place in range(len(values["rows"]))}

@@ -63,17 +63,17 @@ from primum.judging.difference import LEVEL
 from primum.reading.data import effective_size
 
 # The least share of a class in posteriors: with 0, the class would have no score.
-LEAST_SHARE = 0.02
+MIN_LIKELY_SHARE = 0.02
 # EM ends when no share changes by more than this, or after this many passes over the scores.
-EM_CHANGE, EM_PASSES = 1e-6, 500
+EM_TOLERANCE, MAX_EM_PASSES = 1e-6, 500
 # Fractions of a row that are added to the variance of a class, because a rare class has few rows:
 # one with the variance of all classes, one with the largest residual.
 POOLED_ROWS, LARGEST_ROWS = 0.25, 0.5
 # The largest residual counts as at least that of a row about which a model is undecided (less
 # within a class), because a model that was right on all labelled rows is not always right.
-LEAST_LARGEST, LEAST_LARGEST_IN_CLASS = 0.5, 0.3
+MIN_LARGEST_RESIDUAL, MIN_LARGEST_IN_CLASS = 0.5, 0.3
 # If a singular value of the confusion matrix is smaller, scores do not tell the classes apart.
-LEAST_SINGULAR = 1e-3
+MIN_SINGULAR_VALUE = 1e-3
 RANDOM, LABEL, COVARIATE = "none", "label", "covariate"
 ASSUMPTIONS = {
     RANDOM: "the labelled rows are a random sample of all rows",
@@ -350,10 +350,10 @@ def maximum_likelihood_shares(unlabeled: Floats, labeled: Floats) -> Floats:
         The shares of the unlabelled rows.
     """
     ratios, shares = unlabeled.reshape(-1, len(labeled)) / labeled, labeled
-    for _ in range(EM_PASSES):
+    for _ in range(MAX_EM_PASSES):
         before, posterior = shares, ratios * shares
         shares = np.mean(posterior / posterior.sum(axis=1, keepdims=True), axis=0)
-        if np.abs(shares - before).max() < EM_CHANGE:
+        if np.abs(shares - before).max() < EM_TOLERANCE:
             break
     return np.asarray(shares)
 
@@ -412,7 +412,7 @@ def _variance_of_mean(values: Floats, scored: CrossFittedScores) -> Floats:
     parts = np.zeros((units.max() + 1, values.shape[1]))
     np.add.at(parts, units, centred)
     correction = len(parts) / max(len(parts) - 1, 1)
-    largest = np.maximum(np.abs(parts).max(axis=0), LEAST_LARGEST / len(parts))
+    largest = np.maximum(np.abs(parts).max(axis=0), MIN_LARGEST_RESIDUAL / len(parts))
     return np.asarray(correction * np.sum(parts**2, axis=0) + largest**2)
 
 
@@ -433,7 +433,7 @@ def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Float
     weight = scored.row_weight
     labeled = weight @ scored.one_hot
     likely = maximum_likelihood_shares(scored.unlabeled, labeled)
-    ratio = np.maximum(likely, LEAST_SHARE) / labeled
+    ratio = np.maximum(likely, MIN_LIKELY_SHARE) / labeled
 
     def posterior(scores: Floats) -> Floats:
         own = scores * ratio
@@ -441,7 +441,7 @@ def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Float
 
     own = posterior(scored.scores)
     means = (weight[:, None] * scored.one_hot).T @ own / labeled[:, None]
-    if np.linalg.svd(means, compute_uv=False)[-1] < LEAST_SINGULAR:
+    if np.linalg.svd(means, compute_uv=False)[-1] < MIN_SINGULAR_VALUE:
         return _on_simplex(likely), np.array([[0.0, 1.0]] * scored.n_classes)
     inverse = np.linalg.inv(means.T)
     of_unlabeled = scored.unlabeled_rows(posterior(scored.unlabeled))
@@ -500,7 +500,7 @@ def _within_classes(residual: Floats, scored: CrossFittedScores) -> tuple[Floats
         values = size * np.bincount(units, weight * residual[own])
         sizes.append(size)
         sums.append(np.sum(values**2))
-        most.append(max(np.max(np.abs(values)), LEAST_LARGEST_IN_CLASS))
+        most.append(max(np.max(np.abs(values)), MIN_LARGEST_IN_CLASS))
     return np.array(sizes), np.array(sums), np.array(most)
 
 

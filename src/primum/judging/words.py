@@ -45,7 +45,7 @@ LABEL_THE_DIFFERENT = (
     "rows."
 )
 # An answer that is not clear is called probable if it has at least this probability.
-PROBABLE = 0.75
+PROBABLE_LEVEL = 0.75
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _unclear(
     odds: Probabilities, method: str, baseline: str, name: str, edge: str, sample: str, may: str
 ) -> str:
     """Return what is probable if no answer is probable enough, up to its last bracket."""
-    first, probable = capitalised(method), answer_of(odds, PROBABLE)
+    first, probable = capitalised(method), answer_of(odds, PROBABLE_LEVEL)
     if probable == CANNOT_TELL:
         return (
             f"With {sample} we cannot tell whether {method} is better than {baseline}: {may}; "

@@ -12,9 +12,9 @@
 // supermartingale, so the best outcome leaves at least as much evidence as before.
 const [CHALLENGER, BASELINE, NEITHER, UNKNOWN] = [0, 1, 2, 3];
 // As in Python: rounding excludes no state.
-const ROUNDING = 1e-6;
+const EVIDENCE_ROUNDING = 1e-6;
 // With more rows and three outcomes, T and F are bounded one by one, each at alpha / 2.
-const LARGEST_ENUMERATED = 1000;
+const MAX_ENUMERATED_ROWS = 1000;
 
 // The sums are compensated (Kahan), because the logarithms of a million rows reach 10^7.
 const logFactorials = (largest) => {
@@ -36,7 +36,7 @@ class States {
     this.logFactorial = logFactorials(nDifferent + 2);
     const size = twoOutcomes ? nDifferent + 1 : (nDifferent + 1) * (nDifferent + 2) / 2;
     // With alpha = 0 the impossible is excluded, and nothing else.
-    this.cut = Math.max(Math.log(alpha), -Number.MAX_VALUE) - ROUNDING - Math.log(size);
+    this.cut = Math.max(Math.log(alpha), -Number.MAX_VALUE) - EVIDENCE_ROUNDING - Math.log(size);
     this.right = new Uint32Array(size);
     this.wrong = new Uint32Array(size);
     for (let T = 0, k = 0; T <= nDifferent; T++) {
@@ -144,7 +144,7 @@ class Sides {
 // The bounds `low` and `high` of errors(challenger) - errors(baseline), in rows.
 class Bounds {
   constructor({ n_different: nDifferent, two_outcomes: twoOutcomes, alpha }) {
-    const enumerated = twoOutcomes || nDifferent <= LARGEST_ENUMERATED;
+    const enumerated = twoOutcomes || nDifferent <= MAX_ENUMERATED_ROWS;
     this.states = enumerated
       ? new States(nDifferent, twoOutcomes, alpha) : new Sides(nDifferent, alpha);
     this.nDifferent = nDifferent;

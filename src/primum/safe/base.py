@@ -43,7 +43,7 @@ from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entr
 from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.settlement import MOST_COMPARED
+from primum.safe.settlement import MAX_COMPARED_ROWS
 from primum.safe.stack import Stack, StackMixin, weights_on
 
 T = TypeVar("T")
@@ -209,7 +209,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             scored.add(entrants.all)
         else:
             baselines, *others = entrants.units
-            probe = scored.rows.with_at_most(MOST_COMPARED).unlabeled
+            probe = scored.rows.with_at_most(MAX_COMPARED_ROWS).unlabeled
             scored.add(baselines)
             scored.measure_predictions(baselines, probe)
             reserve = scored.final_seconds(baselines)
@@ -259,7 +259,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             stacks = self._weigh(scored, entrants, held_out)
             needed = {name for weights, _ in stacks for name, w in weights.items() if w > 0}
             wanted = [name for name in scored.scores if name in needed]
-            fitted = scored.refit(wanted, scored.rows.with_at_most(MOST_COMPARED).unlabeled)
+            fitted = scored.refit(wanted, scored.rows.with_at_most(MAX_COMPARED_ROWS).unlabeled)
             if len(fitted) == len(wanted):
                 return stacks, fitted
             _require(entrants.baselines, scored)

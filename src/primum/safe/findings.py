@@ -39,7 +39,7 @@ from primum.safe.candidates import SharedRows
 from primum.safe.candidates.base import Kind
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.settlement import PAIRS, ask_about_stacks
+from primum.safe.settlement import DUELS, ask_about_stacks
 from primum.safe.stack import Stack, cross_fitted
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def judge_stacks(
     scores, w0 = scored.stack_inputs(entrants.baselines, entrants.baselines)
     baseline = restored(scores @ w0)
     what = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, PAIRS[0]))
+    of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, DUELS[0]))
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
-        compared = (0, 0) if unpaired else _compared(codes, PAIRS[1])
+        compared = (0, 0) if unpaired else _compared(codes, DUELS[1])
         of_supervised = _judge(held_out, fair, others, safe.judged_by, SUPERVISED, compared)
     of_brier = None
     if safe.judged_by == "accuracy":

@@ -33,12 +33,12 @@ from primum.safe.stack import stacked_scores
 
 T = TypeVar("T")
 # The shares of the rows in the two parts, and the number of rows up to which a fit counts as free.
-SHARES = (1 / 12, 1 / 6)
-FEW_ROWS = 300
+TRIAL_SHARES = (1 / 12, 1 / 6)
+MAX_UNTIMED_ROWS = 300
 # A fold holds out about this share of the labelled rows.
-HELD_OUT = 1 / 5
+HELD_OUT_SHARE = 1 / 5
 # Slow predictions are timed on these two numbers of rows, which tell how long all take.
-PREDICTED = (25, 100)
+TRIAL_PREDICTIONS = (25, 100)
 
 
 def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind) -> float:
@@ -52,11 +52,11 @@ def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind
     sample = labeled_sample(candidate, rows, labels)
     if sample is not None:
         rows, labels = rows.with_labeled(sample), labels.take(sample)
-    if rows.n_labeled + used <= FEW_ROWS:
+    if rows.n_labeled + used <= MAX_UNTIMED_ROWS:
         return 0.0
     try:
         # The first fit is not counted, because it pays once for imports and the like.
-        shares = (SHARES[0], *SHARES)
+        shares = (TRIAL_SHARES[0], *TRIAL_SHARES)
         _, *pairs = (_timed(candidate, rows, labels, share, used) for share in shares)
     except Exception:
         return 0.0
@@ -82,13 +82,13 @@ def _timed(
         warnings.simplefilter("ignore")
         prepared = prepared_with(part, candidate, labels.take(labeled))
         model = prepared.fit(np.arange(len(labeled)), labels.take(labeled))
-        model.predict(part.labeled[: max(1, int(HELD_OUT * len(labeled)))])
+        model.predict(part.labeled[: max(1, int(HELD_OUT_SHARE * len(labeled)))])
     return len(labeled) + int(share * used), time.perf_counter() - start
 
 
 def prediction_seconds(prepared: Prepared[Kind], labels: Kind, X: Any) -> float:
     """Return about how long the final model of a candidate takes to predict rows."""
-    sizes = PREDICTED if X.shape[0] > PREDICTED[-1] else (X.shape[0],)
+    sizes = TRIAL_PREDICTIONS if X.shape[0] > TRIAL_PREDICTIONS[-1] else (X.shape[0],)
     pairs = []
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")

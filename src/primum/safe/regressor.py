@@ -24,7 +24,7 @@ from primum.safe.stack import StackedRegressor, StackNumberMixin, number_stack_o
 # The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
 # Marks an unknown class, but not an unknown number.
-MARKER = -1
+CLASS_MARKER = -1
 
 
 @with_parameters
@@ -263,7 +263,7 @@ class SafeRegressor(
 
 def _warn_of_markers(numbers: Floats) -> None:
     """Warn if most targets are -1, which marks unknown classes, and all others are positive."""
-    marked = numbers == MARKER
+    marked = numbers == CLASS_MARKER
     if 2 * marked.sum() > len(numbers) and (numbers[~marked] > 0).all() and not marked.all():
         warnings.warn(
             f"{marked.sum()} of the {len(numbers)} numbers in y are -1, and all others are "

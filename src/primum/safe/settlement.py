@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
 STACKS = ("the model", "the baseline", "the supervised stack")
-PAIRS = ((1, 0), (2, 0))
+DUELS = ((1, 0), (2, 0))
 # With a time budget, stacks are compared on at most this many unlabelled rows ...
-MOST_COMPARED = 5000
+MAX_COMPARED_ROWS = 5000
 # ... and without one on this many: predicting a million takes longer than the rest of a fit.
-MOST_PREDICTED = 20_000
+MAX_PREDICTED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
 def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Floats]) -> Index:
     """Return what the stacks predict for the unlabelled rows, or for a random sample of many.
 
-    ``probe`` are the scores of all models for at most ``MOST_COMPARED`` of them.
+    ``probe`` are the scores of all models for at most ``MAX_COMPARED_ROWS`` of them.
     """
-    if rows.unlabeled.shape[0] <= MOST_COMPARED or safe.time_budget is not None:
+    if rows.unlabeled.shape[0] <= MAX_COMPARED_ROWS or safe.time_budget is not None:
         return codes_of_scores(stacks_of(safe), probe)
-    return codes_of_stacks(stacks_of(safe), rows.with_at_most(MOST_PREDICTED).unlabeled)
+    return codes_of_stacks(stacks_of(safe), rows.with_at_most(MAX_PREDICTED_ROWS).unlabeled)
 
 
 def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) -> list[str]:
@@ -151,7 +151,7 @@ def disagreements_in_fit(
     """Return the unlabelled rows of ``fit`` on which stacks differ; None if labels do not help."""
     if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.n_unlabeled:
         return None
-    return list_disagreements(codes, rows.unlabeled, PAIRS, seed=rows.seed)
+    return list_disagreements(codes, rows.unlabeled, DUELS, seed=rows.seed)
 
 
 def ask_about_stacks(
@@ -180,9 +180,9 @@ def ask_about_stacks(
     """
     by_position = index is None or _are_numbers(index)
     return Settlement.ask(
-        [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in PAIRS],
+        [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in DUELS],
         found.positions if index is None or not by_position else index,
-        np.stack([found.codes_of(pair) for pair in range(len(PAIRS))], axis=1),
+        np.stack([found.codes_of(pair) for pair in range(len(DUELS))], axis=1),
         n_rows=found.n_rows,
         classes=[str(name) for name in classes.tolist()],
         n_different=found.n_different,
@@ -341,7 +341,7 @@ def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
         return codes_of_stacks(stacks_of(safe), checked)
 
     with using_threads(effective_n_jobs(safe.n_jobs)):
-        return find_disagreements(stacks_of(safe), X, PAIRS, seed=safe.order_seed_, predict=predict)
+        return find_disagreements(stacks_of(safe), X, DUELS, seed=safe.order_seed_, predict=predict)
 
 
 def own_index(parts: list[Any]) -> AnyArray | None:

@@ -153,7 +153,7 @@ def cross_fitted(
 
 
 # Rows are scored in blocks, because kernels and neighbours need a number per pair of rows.
-BLOCK = 4096
+SCORED_ROWS_PER_BLOCK = 4096
 # Function of the scores (n_rows, n_outputs) that returns one or several values per row.
 OfScores = Callable[[Floats], AnyArray]
 
@@ -479,6 +479,6 @@ def _weighted(weights: dict[str, float], scores: dict[str, Floats]) -> Floats:
 
 def _scores(models: dict[str, CandidateModel], X: Any) -> Iterator[dict[str, Floats]]:
     """Yield the scores of models, block by block."""
-    for start in range(0, X.shape[0], BLOCK):
-        block = X[start : start + BLOCK]
+    for start in range(0, X.shape[0], SCORED_ROWS_PER_BLOCK):
+        block = X[start : start + SCORED_ROWS_PER_BLOCK]
         yield {name: model.predict(block) for name, model in models.items()}

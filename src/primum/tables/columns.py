@@ -23,7 +23,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import capitalised
-from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS
+from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK
 from primum.tables.cells import (
     FALSE,
     ISO,
@@ -553,8 +553,8 @@ def _terms(column: Column) -> str:
     words, groups = (f"{len(terms):,}" for terms in column.vocabulary.terms)
     absent = f"; {_percent(column.missing)} missing, which have no words" if column.missing else ""
     reduced = ""
-    if len(column.vocabulary) > MOST_COLUMNS:
-        reduced = f" Methods that use unlabelled rows receive {COMPONENTS} components of all rows."
+    if len(column.vocabulary) > MAX_WIDE_COLUMNS:
+        reduced = f" Methods that use unlabelled rows receive {SVD_RANK} components of all rows."
     return (
         f"One column for each of {words} words and {groups} groups of 2 or 3 characters, weighted "
         f"by how rare they are{absent}.{reduced}"

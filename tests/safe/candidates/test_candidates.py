@@ -128,7 +128,7 @@ def test_ridge_is_scikit_learns():
 )
 def test_logistic_is_scikit_learns(n_classes, most_axes, atol, monkeypatch):
     """Few axes and two classes are fitted by Newton's method, others by L-BFGS."""
-    monkeypatch.setattr(linear, "MOST_AXES", most_axes)
+    monkeypatch.setattr(linear, "MAX_NEWTON_AXES", most_axes)
     rows, labels, new = problem(n_classes)
     own = labels.take(TRAIN)
     n_folds = int(min(5, np.bincount(own.codes).min()))
@@ -181,7 +181,7 @@ def test_number_of_neighbours_has_the_least_leave_one_out_loss():
             scores[i] = own.one_hot[rest][found].mean(axis=0)
         return graphs.half_brier(scores, own)
 
-    losses = {count: loss(count) for count in graphs.COUNTS if count < len(TRAIN)}
+    losses = {count: loss(count) for count in graphs.NEIGHBOR_COUNTS if count < len(TRAIN)}
     model = CANDIDATES["neighbours"].prepare(rows).fit(TRAIN, labels)
     assert losses[model.n_neighbors] == pytest.approx(min(losses.values()), abs=1e-12)
 
@@ -250,8 +250,8 @@ def test_spreading_many_labels_is_spreading_each_of_them(monkeypatch, weighted):
     """If all labelled rows are checked, the same option is chosen, with the same scores."""
     rows, labels, new = problem(4, weighted=weighted)
     few = CANDIDATES["spreading"].prepare(rows)
-    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
-    monkeypatch.setattr(graphs, "MOST_CHECKED", L)
+    monkeypatch.setattr(graphs, "MAX_GRAM_LABELS", L - 1)
+    monkeypatch.setattr(graphs, "MAX_CHECKED_LABELS", L)
     many = CANDIDATES["spreading"].prepare(rows)
     assert isinstance(many, graphs.PreparedManyLabels)
     own = labels.take(TRAIN)
@@ -271,15 +271,15 @@ def test_spreading_many_labels_is_spreading_each_of_them(monkeypatch, weighted):
 
 def test_only_some_of_many_labels_are_checked(monkeypatch):
     rows, labels, _ = problem(2)
-    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
-    monkeypatch.setattr(graphs, "MOST_CHECKED", 10)
+    monkeypatch.setattr(graphs, "MAX_GRAM_LABELS", L - 1)
+    monkeypatch.setattr(graphs, "MAX_CHECKED_LABELS", 10)
     prepared = CANDIDATES["spreading"].prepare(rows)
     assert len(prepared.checked) == 10
     assert {path.diagonal.shape for path in prepared.paths} == {(5, 10)}
     own, path = labels.take(TRAIN), prepared.paths[0]
     masses = graphs.spread_labels(path.S, graphs.DAMPINGS, TRAIN, own, np.arange(L), np.float64)
     checked = np.intersect1d(prepared.checked, TRAIN)
-    monkeypatch.setattr(graphs, "MOST_AMONG", L)
+    monkeypatch.setattr(graphs, "MAX_GRAM_LABELS", L)
     among = CANDIDATES["spreading"].prepare(rows).options[2].among[np.ix_(TRAIN, TRAIN)]
     np.fill_diagonal(among, 0.0)
     scores = graphs.shares_of_mass(among @ own.weighted, own.shares)[np.isin(TRAIN, checked)]
@@ -293,8 +293,8 @@ def test_a_training_set_may_have_no_row_of_a_sample(monkeypatch, name):
     """Of many labels, folds of the user may train on few, none of which is sampled or checked."""
     rows, labels, _ = problem(2)
     candidate = CANDIDATES[name]
-    monkeypatch.setattr(graphs, "MOST_AMONG", L - 1)
-    monkeypatch.setattr(graphs, "MOST_CHECKED", 10)
+    monkeypatch.setattr(graphs, "MAX_GRAM_LABELS", L - 1)
+    monkeypatch.setattr(graphs, "MAX_CHECKED_LABELS", 10)
     if name != "spreading":
         monkeypatch.setattr(candidate, "most_labeled", 20)
     prepared = sampled.prepared_with(rows, candidate, labels)
@@ -332,7 +332,7 @@ def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
 def test_a_sample_chooses_the_kernel_and_all_rows_are_fitted(monkeypatch, name):
     rows, labels, _ = problem(2)
     prepared = CANDIDATES[name].prepare(rows)
-    monkeypatch.setattr(linear, "MOST_CHOOSING", 15)
+    monkeypatch.setattr(linear, "MAX_CHOICE_ROWS", 15)
     model = prepared.fit(TRAIN, labels)
     own = labels.take(TRAIN)
     compared = own.part(15 / len(TRAIN), 0)
@@ -414,7 +414,7 @@ def test_tsvm_is_that_of_the_library():
     reference.fit(X, own.codes, scaler.transform(unknown))
     ours = CANDIDATES["tsvm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
-    np.testing.assert_allclose(ours[:, 1], expit(machines.SLOPE * values), atol=1e-9)
+    np.testing.assert_allclose(ours[:, 1], expit(machines.SCORE_SLOPE * values), atol=1e-9)
 
 
 def test_svm_is_that_of_the_library():
@@ -424,7 +424,7 @@ def test_svm_is_that_of_the_library():
     reference = L2SVMClassifier(svm_penalty(X, own)).fit(X, own.codes)
     ours = CANDIDATES["svm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
-    np.testing.assert_allclose(ours[:, 1], expit(machines.SLOPE * values), atol=1e-9)
+    np.testing.assert_allclose(ours[:, 1], expit(machines.SCORE_SLOPE * values), atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

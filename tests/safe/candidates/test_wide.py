@@ -8,10 +8,10 @@ from sklearn.linear_model import Ridge
 from primum import SafeClassifier
 from primum.safe.candidates.base import as_given
 from primum.safe.candidates.paths import Principal
-from primum.safe.candidates.wide import COMPONENTS, MOST_COLUMNS, ReducedModel
+from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK, ReducedModel
 
 
-def topics(n_rows=300, n_words=MOST_COLUMNS + 200, seed=0):
+def topics(n_rows=300, n_words=MAX_WIDE_COLUMNS + 200, seed=0):
     """Return counts of words in documents of two topics, and the topics."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n_rows)
@@ -53,5 +53,5 @@ def test_only_candidates_that_use_unlabelled_rows_see_their_components(candidate
     model = found.models_[candidate]
     assert isinstance(model, ReducedModel) == (candidate == "spreading")
     if isinstance(model, ReducedModel):
-        assert model.reduction.directions.shape == (X.shape[1], COMPONENTS)
+        assert model.reduction.directions.shape == (X.shape[1], SVD_RANK)
     assert np.mean(found.predict(X[40:]) == truth[40:]) > 0.9

@@ -11,7 +11,7 @@ from primum.safe.candidates.base import (
     Targets,
 )
 from primum.safe.candidates.graphs import (
-    MOST_KERNEL_LABELS,
+    MAX_KERNEL_LABELS,
     GraphKernel,
     Spreading,
     labeled_kernel,
@@ -35,7 +35,7 @@ CANDIDATES: dict[str, Candidate[ClassTargets]] = {
         Supervised("forest", extra_trees),
         Supervised("components (labelled)", labeled_components),
         Supervised("neighbours", neighbors),
-        Supervised("kernel (labelled)", labeled_kernel, 3.0, MOST_KERNEL_LABELS),
+        Supervised("kernel (labelled)", labeled_kernel, 3.0, MAX_KERNEL_LABELS),
         Supervised("svm", svm),
     )
 }
@@ -48,7 +48,7 @@ NUMBER_CANDIDATES: dict[str, Candidate[NumberTargets]] = {
         GraphKernel(),
         Supervised("forest", extra_trees_of_numbers),
         Supervised("components (labelled)", labeled_components),
-        Supervised("kernel (labelled)", labeled_kernel, 3.0, MOST_KERNEL_LABELS),
+        Supervised("kernel (labelled)", labeled_kernel, 3.0, MAX_KERNEL_LABELS),
     )
 }
 NUMBER_DEFAULT = ("ridge", "components", "kernel", "forest")

@@ -14,7 +14,8 @@ neighbours.
 
 With many labels G would be large. Instead, the mass ``(I - a S)^-1 Y`` of a fold, which has few
 columns, is computed for every a and k. The mass that a training row gets from itself is on the
-diagonal of G, which is computed for ``MOST_CHECKED`` labelled rows; their loss chooses a and k.
+diagonal of G, which is computed for ``MAX_CHECKED_LABELS`` labelled rows; their loss chooses a and
+k.
 
 All values of a share one run of conjugate gradients. With b = 1/a, ``(I - a S)^-1 = b (b I -
 S)^-1``, and systems that differ by a multiple of I have the same Krylov spaces. So the residuals
@@ -70,29 +71,29 @@ from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
 SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # The most labelled rows for which G is computed; with more, only its diagonal, for this many.
-MOST_AMONG, MOST_CHECKED = 1000, 300
+MAX_GRAM_LABELS, MAX_CHECKED_LABELS = 1000, 300
 # Numbers of nearest labelled rows.
-COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
+NEIGHBOR_COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
 # Relative size of the residual at which conjugate gradients stop, in single and double precision.
-ACCURACY = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
+CG_TOLERANCES = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 # Kernel ridge regression takes time with the third power of the number of labelled rows: if there
 # are more, a random sample is used.
-MOST_KERNEL_LABELS = 1500
+MAX_KERNEL_LABELS = 1500
 # Neighbours in the graph that deforms the kernel.
 KERNEL_NEIGHBORS = 10
 # Kernel widths, in units of the median distance between rows.
 BANDWIDTHS = (0.25, 0.5, 1.0)
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 # Squared distances below this fraction of the largest are rounding.
-ROUNDING = 1e-13
+DISTANCE_ROUNDING = 1e-13
 # Replaces a divisor that is 0; representable in single precision.
-TINY = 1e-30
+MIN_DIVISOR = 1e-30
 
 
 def normalised(W: Any) -> Any:
     """Return S of a graph: its weights divided by the roots of the degrees of both ends."""
     degree = np.asarray(W.sum(axis=1)).reshape(-1)
-    root = sparse.diags_array(1.0 / np.sqrt(np.maximum(degree, TINY)))
+    root = sparse.diags_array(1.0 / np.sqrt(np.maximum(degree, MIN_DIVISOR)))
     return (root @ W @ root).tocsr()
 
 
@@ -105,26 +106,26 @@ def spread(S: Any, dampings: Sequence[float], B: AnyArray, rows: Index | slice) 
     least, shifts = inverse.min(), (inverse - inverse.min())[:, None]
     system = (least * sparse.eye_array(len(B), format="csr", dtype=B.dtype) - S).tocsr()
     residual, direction, size = B.copy(), B.copy(), _column_dots(B, B)
-    enough, curvature = ACCURACY[B.dtype] ** 2 * size, np.zeros(B.shape[1], B.dtype)
+    enough, curvature = CG_TOLERANCES[B.dtype] ** 2 * size, np.zeros(B.shape[1], B.dtype)
     # For each shifted system: the factor of its residual, its direction and its solution.
     ratio, shortened = np.ones((2, len(shifts), B.shape[1]), B.dtype)
     own = np.repeat(B[None, rows], len(shifts), axis=0)
     x = np.zeros_like(own)
     while (size > enough).any():
         image = system @ direction
-        step = size / np.maximum(_column_dots(direction, image), TINY)
+        step = size / np.maximum(_column_dots(direction, image), MIN_DIVISOR)
         ratio = 1.0 / (1.0 + shifts * step + step * curvature * (1.0 - ratio))
         x += (step * ratio)[:, None] * own
         image *= step
         residual -= image
         before, size = size, _column_dots(residual, residual)
-        turn = size / np.maximum(before, TINY)
+        turn = size / np.maximum(before, MIN_DIVISOR)
         shortened *= ratio
         own *= (turn * ratio**2)[:, None]
         own += shortened[:, None] * residual[rows]
         direction *= turn
         direction += residual
-        curvature = turn / np.maximum(step, TINY)
+        curvature = turn / np.maximum(step, MIN_DIVISOR)
     return np.maximum(inverse[:, None, None] * x, 0.0)
 
 
@@ -334,10 +335,10 @@ class Spreading(Candidate[ClassTargets]):
         change = used.scaling(used.all)
         X = change.transform(used.all)
         note = sampled_note(self.name, rows, used)
-        if n_labeled <= MOST_AMONG:
+        if n_labeled <= MAX_GRAM_LABELS:
             return PreparedSpreading(change, X, diffusions(X, n_labeled), note)
         rng = np.random.default_rng(rows.seed)
-        checked = np.sort(rng.choice(n_labeled, MOST_CHECKED, replace=False))
+        checked = np.sort(rng.choice(n_labeled, MAX_CHECKED_LABELS, replace=False))
         return PreparedManyLabels(change, X, diffusion_paths(X, checked), checked, n_labeled, note)
 
 
@@ -352,11 +353,11 @@ def _best_count(X: Any, labels: ClassTargets) -> int:
     """Return the number of neighbours with the least leave-one-out loss."""
     from sklearn.neighbors import NearestNeighbors
 
-    most = min(COUNTS[-1], X.shape[0] - 1)
+    most = min(NEIGHBOR_COUNTS[-1], X.shape[0] - 1)
     if most == 0:
         return 1
     nearest = NearestNeighbors(n_neighbors=most).fit(X).kneighbors(return_distance=False)
-    counts = sorted({min(count, most) for count in COUNTS})
+    counts = sorted({min(count, most) for count in NEIGHBOR_COUNTS})
     sums = np.cumsum(labels.one_hot[nearest], axis=1)
     return min(counts, key=lambda count: half_brier(sums[:, count - 1] / count, labels))
 
@@ -399,7 +400,7 @@ def gammas_of(distances: Floats) -> list[float]:
     """Return the options of gamma, given the squared distances between rows."""
     # Distances of copies are rounding, and with many copies the median would be too.
     pairs = squareform(distances, checks=False)
-    positive = pairs[pairs > ROUNDING * pairs.max(initial=0.0)]
+    positive = pairs[pairs > DISTANCE_ROUNDING * pairs.max(initial=0.0)]
     median = float(np.median(positive)) if len(positive) else 1.0
     return [0.5 / (factor**2 * median) for factor in BANDWIDTHS]
 
@@ -496,7 +497,7 @@ class GraphKernel(Candidate[Targets]):
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
     reduces = True
     most_unlabeled = 1500  # with more, a random sample is used
-    most_labeled = MOST_KERNEL_LABELS
+    most_labeled = MAX_KERNEL_LABELS
     growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102

@@ -61,20 +61,20 @@ RIDGES = np.geomspace(1e-3, 1e4, 15)
 INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
 # Used if the penalty cannot be chosen, because fewer than two classes have two rows.
 DEFAULT_INVERSE_PENALTY = 0.1
-MOST_FOLDS = 5
-MOST_ITERATIONS = 1000
+MAX_PENALTY_FOLDS = 5
+MAX_LOGISTIC_STEPS = 1000
 # Newton's method is faster than L-BFGS for two classes and at most this many axes.
-MOST_AXES = 80
+MAX_NEWTON_AXES = 80
 # With more rows, a sample chooses the kernel, because each option takes an eigendecomposition.
-MOST_CHOOSING = 500
+MAX_CHOICE_ROWS = 500
 # Numbers of components to choose from.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge:
 # lengths are roots of eigenvalues, so that only half of their digits are correct.
-SHORTEST = 1e-7
+MIN_COMPONENT_LENGTH = 1e-7
 # Components of more rows than this, with at most this many columns, come from their moments:
 # scikit-learn forms the covariance too, but from a copy of all rows.
-MANY_ROWS, MOST_OF_MOMENTS = 20_000, 1000
+MAX_PCA_ROWS, MAX_PCA_COLUMNS = 20_000, 1000
 
 
 def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
@@ -114,18 +114,18 @@ def choose_kernel(
 ) -> tuple[int, LinearModel | None]:
     """Return the position of the kernel with the least leave-one-out error, and its model.
 
-    ``grams`` return the kernels among given rows. If there are more than ``MOST_CHOOSING`` rows, a
-    random sample is compared, and the model is None.
+    ``grams`` return the kernels among given rows. If there are more than ``MAX_CHOICE_ROWS`` rows,
+    a random sample is compared, and the model is None.
     """
     n_rows = len(labels)
-    if n_rows <= MOST_CHOOSING:
+    if n_rows <= MAX_CHOICE_ROWS:
         compared = np.arange(n_rows)
     else:
-        compared = labels.part(MOST_CHOOSING / n_rows, seed)
+        compared = labels.part(MAX_CHOICE_ROWS / n_rows, seed)
     own = labels.take(compared)
     fits = [fit_kernel_ridge(gram(compared), own) for gram in grams]
     best = int(np.argmax([score for _, score in fits]))
-    return best, fits[best][0] if n_rows <= MOST_CHOOSING else None
+    return best, fits[best][0] if n_rows <= MAX_CHOICE_ROWS else None
 
 
 def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:
@@ -143,7 +143,7 @@ def fit_logistic(X: Any, labels: ClassTargets) -> LinearModel:
     codes = np.searchsorted(labels.present, labels.codes)
     if not folds:
         w, b = _with_default_penalty(rows, labels)
-    elif len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
+    elif len(labels.present) == 2 and rows.Z.shape[1] <= MAX_NEWTON_AXES:
         w, b, _ = margin_path(rows, codes, folds, INVERSE_PENALTIES, LOGISTIC)
     else:
         w, b = multinomial_path(rows, codes, folds, INVERSE_PENALTIES)
@@ -153,7 +153,7 @@ def fit_logistic(X: Any, labels: ClassTargets) -> LinearModel:
 
 def _with_default_penalty(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats]:
     """Return coefficients and intercepts of the coordinates, one column for every class."""
-    classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MOST_ITERATIONS)
+    classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MAX_LOGISTIC_STEPS)
     classifier.fit(rows.Z, labels.codes, sample_weight=labels.weight)
     return classifier.coef_.T, classifier.intercept_
 
@@ -177,7 +177,7 @@ def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tup
     return list(splitter.split(strata[:, None]))
 
 
-def inner_folds(labels: ClassTargets, most: int = MOST_FOLDS) -> list[tuple[Index, Index]]:
+def inner_folds(labels: ClassTargets, most: int = MAX_PENALTY_FOLDS) -> list[tuple[Index, Index]]:
     """Return at most ``most`` stratified folds; the only row of a class is always trained on.
 
     There are none if fewer than two classes have several rows. Groups stay together if possible.
@@ -198,7 +198,7 @@ def find_components(X: Any, seed: int, scaling: Scaling = standardisation) -> Af
     """Return the whitened principal components of rows; sparse rows are not centred."""
     change = scaling(X)
     lengths, directions, mean = _principal(change.transform(X), seed)
-    used = lengths > SHORTEST * lengths.max(initial=0.0)
+    used = lengths > MIN_COMPONENT_LENGTH * lengths.max(initial=0.0)
     whitened = directions[:, used] * (np.sqrt(X.shape[0]) / lengths[used])
     return Affine(change.scale, (change.shift + mean) @ whitened, whitened)
 
@@ -211,7 +211,7 @@ def components_of(moments: Moments, scaling: Scaling = standardisation) -> Affin
     last = n_features - min(n_features, N_COMPONENTS[-1]), n_features - 1
     squares, directions = eigh(moments.scatter / np.outer(scale, scale), subset_by_index=last)
     lengths, directions = np.sqrt(np.maximum(squares[::-1], 0.0)), directions[:, ::-1]
-    used = lengths > SHORTEST * lengths.max(initial=0.0)
+    used = lengths > MIN_COMPONENT_LENGTH * lengths.max(initial=0.0)
     whitened = directions[:, used] * (np.sqrt(moments.weight) / lengths[used])
     return Affine(scale, (moments.mean / scale) @ whitened, whitened)
 
@@ -221,7 +221,7 @@ def moments_of(rows: SharedRows) -> Moments | None:
     if rows.sampled is not None:
         return rows.sampled.moments
     n_rows, n_features = rows.unlabeled.shape
-    if sparse.issparse(rows.labeled) or n_rows <= MANY_ROWS or n_features > MOST_OF_MOMENTS:
+    if sparse.issparse(rows.labeled) or n_rows <= MAX_PCA_ROWS or n_features > MAX_PCA_COLUMNS:
         return None
     return gather_moments([ArrayRows(rows.labeled), ArrayRows(rows.unlabeled)])
 

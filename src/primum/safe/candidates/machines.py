@@ -1,7 +1,7 @@
 """The transductive SVM and implicitly constrained least squares, tuned on the labelled rows.
 
 tsvm    The penalty is the one with the least squared hinge loss of the SVM, its counterpart, in
-cross-validation of the labelled training rows. Scores are the sigmoid of ``SLOPE``
+cross-validation of the labelled training rows. Scores are the sigmoid of ``SCORE_SLOPE``
 times the margin for two classes, and the softmax of the margins against the rest for
 more.
 icls    Tuned as ``ICLSClassifierCV`` does, or ``ICLSRegressorCV`` for numbers within bounds.
@@ -30,7 +30,7 @@ from primum.safe.candidates.base import (
     partly_labelled,
 )
 from primum.safe.candidates.linear import (
-    MOST_AXES,
+    MAX_NEWTON_AXES,
     inner_folds,
     inner_number_folds,
     log_linear_model,
@@ -41,12 +41,12 @@ from primum.safe.candidates.paths import SQUARED_HINGE, Principal, margin_path
 DEFAULT_PENALTY = 0.1
 SVM_PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3)
 # A margin of 1 is a score of 0.88.
-SLOPE = 2.0
+SCORE_SLOPE = 2.0
 ICLS_PENALTIES = (1e-2, 1e-1, 1.0)
 ICLS_METRICS = (0.0,)
 ICLS_FOLDS = 3
 # With more unlabelled rows, a random sample is used.
-ICLS_UNLABELED = 1000
+MAX_ICLS_UNLABELED = 1000
 
 
 def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearModel:
@@ -57,7 +57,7 @@ def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearMode
     rows = Principal.of(change.transform(X), labels.weight)
     w, b, _ = tuned_svm(rows, labels)
     coef, intercept = rows.linear(w, b)
-    return change.then(log_linear_model(SLOPE * coef.T, SLOPE * intercept, labels))
+    return change.then(log_linear_model(SCORE_SLOPE * coef.T, SCORE_SLOPE * intercept, labels))
 
 
 class TSVM(Transductive[ClassTargets]):
@@ -76,7 +76,7 @@ class TSVM(Transductive[ClassTargets]):
         if own.chosen is not None:
             machine.prior = drawn_share(own.codes, own.chosen, len(codes) - len(train))
         machine.fit(X, codes, sample_weight=weight)
-        return log_linear_model(SLOPE * machine.coef_, SLOPE * machine.intercept_, own)
+        return log_linear_model(SCORE_SLOPE * machine.coef_, SCORE_SLOPE * machine.intercept_, own)
 
 
 def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
@@ -85,7 +85,7 @@ def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, fl
     The penalty minimises the squared hinge loss in cross-validation.
     """
     folds = inner_folds(labels)
-    if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MOST_AXES:
+    if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MAX_NEWTON_AXES:
         codes, inverse = np.searchsorted(labels.present, labels.codes), 1 / np.array(SVM_PENALTIES)
         w, b, best = margin_path(rows, codes, folds, inverse, SQUARED_HINGE, mean=True)
         return w, b, SVM_PENALTIES[best]
@@ -117,7 +117,7 @@ def _machine(X: Any, labels: ClassTargets, alpha: float) -> L2SVMClassifier:
 class Implicit(Transductive[ClassTargets]):
     """Implicitly constrained least squares."""
 
-    name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
+    name, counterpart, most_unlabeled = "icls", "ridge", MAX_ICLS_UNLABELED
     growth = 2.0
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
@@ -144,7 +144,7 @@ class ImplicitNumbers(Transductive[NumberTargets]):
         The range of all targets; None: that of the training targets.
     """
 
-    name, counterpart, most_unlabeled = "icls", "ridge", ICLS_UNLABELED
+    name, counterpart, most_unlabeled = "icls", "ridge", MAX_ICLS_UNLABELED
     growth = 2.0
 
     def __init__(self, bounds: tuple[float, float] | None) -> None:

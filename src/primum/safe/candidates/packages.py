@@ -45,7 +45,7 @@ from primum.safe.candidates.base import (
 from primum.safe.candidates.trees import BoostingClassifier, BoostingRegressor, histogram_boosting
 
 # A model is fitted to at most this many labelled rows to load its weights.
-FEW_ROWS = 20
+MAX_LOADING_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Packaged(Supervised[Targets]):
         package = PACKAGES[self.name]
         package.require()
         if package.in_context:
-            few = rows.labeled[:FEW_ROWS]
+            few = rows.labeled[:MAX_LOADING_ROWS]
             codes = np.arange(few.shape[0]) % 2
             numbers = NumberTargets(codes.astype(float), TargetScale(0.0, 1.0))
             targets = ClassTargets(codes, 2) if self.of_classes else numbers

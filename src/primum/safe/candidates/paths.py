@@ -43,20 +43,20 @@ from scipy.special import expit, logsumexp, softmax
 from primum._typing import Floats, Index
 
 # Axes this much shorter than the longest one, in squared length, are rounding.
-SHORTEST = 1e-14
+MIN_AXIS_SQUARE = 1e-14
 # Newton's method stops after this many steps, or at this change of the decision values: the next
 # change would be about its square.
-MOST_STEPS, SMALLEST_STEP = 50, 1e-4
+MAX_NEWTON_STEPS, MIN_NEWTON_STEP = 50, 1e-4
 # Added to the curvature along the intercept, which underflows if all margins are large.
-LEAST_CURVATURE = 1e-12
-MOST_HALVINGS = 20
+MIN_CURVATURE = 1e-12
+MAX_HALVINGS = 20
 # L-BFGS: the largest element of the gradient of the mean loss at which it stops, the number of
 # steps that it remembers, and the most steps.
-LARGEST_SLOPE, MEMORY, MOST_QUASI_STEPS = 2e-5, 5, 1000
+MAX_SLOPE, LBFGS_STORED_STEPS, MAX_LBFGS_STEPS = 2e-5, 5, 1000
 # Exponentials of up to this number, and their inverses, do not overflow.
-LARGEST_EXPONENT = 300.0
+MAX_EXPONENT = 300.0
 # Objectives whose relative difference is at most this are equal up to rounding.
-ROUNDING = 1e-14
+VALUE_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Principal:
             return cls._of_wide(X, mean, own)
         centred = (X if isinstance(X, np.ndarray) else X.toarray()) - mean
         squares, axes = np.linalg.eigh((own * centred.T) @ centred)
-        axes = axes[:, squares > SHORTEST * squares.max(initial=0.0)]
+        axes = axes[:, squares > MIN_AXIS_SQUARE * squares.max(initial=0.0)]
         return cls(centred @ axes, axes, mean, own)
 
     @classmethod
@@ -113,7 +113,7 @@ class Principal:
         centred = gram - mean
         centred -= (centred @ share)[:, None]
         squares, vectors = np.linalg.eigh(root[:, None] * centred * root)
-        used = squares > SHORTEST * max(squares[-1], 0.0)
+        used = squares > MIN_AXIS_SQUARE * max(squares[-1], 0.0)
         lengths = np.sqrt(squares[used])
         # The axes combine the centred rows: they combine the rows, with weights that sum to 0.
         axes = vectors[:, used] * root[:, None] / lengths
@@ -253,14 +253,14 @@ def _newton(Z: Floats, signs: Floats, weight: Floats, start: Floats, loss: Margi
     """Return the minima of several problems, given the weights of the rows in each."""
     augmented = np.column_stack([Z, np.ones(len(Z))])
     penalty = np.append(np.ones(Z.shape[1]), 0.0)
-    curved = np.append(np.ones(Z.shape[1]), LEAST_CURVATURE * weight.max())
+    curved = np.append(np.ones(Z.shape[1]), MIN_CURVATURE * weight.max())
 
     def objective(x: Floats) -> Floats:
         losses = loss.value(signs * _decisions(Z, x))
         return np.asarray(np.sum(weight * losses, axis=1) + 0.5 * np.sum(penalty * x**2, axis=1))
 
     x, value = start, objective(start)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         margins = signs * _decisions(Z, x)
         gradient = (weight * signs * loss.slope(margins)) @ augmented + penalty * x
         curvature = weight * loss.curvature(margins)
@@ -268,7 +268,7 @@ def _newton(Z: Floats, signs: Floats, weight: Floats, start: Floats, loss: Margi
         full = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         step, value = _shortened(objective, x, value, np.asarray(full, dtype=np.float64))
         x = x + step
-        if np.abs(_decisions(Z, step)).max() < SMALLEST_STEP:
+        if np.abs(_decisions(Z, step)).max() < MIN_NEWTON_STEP:
             break
     return x
 
@@ -278,8 +278,8 @@ def _shortened(
 ) -> tuple[Floats, Floats]:
     """Return steps, halved until they lower the objectives, and the objectives after them."""
     after = objective(x + step)
-    for _ in range(MOST_HALVINGS):
-        higher = after > value + ROUNDING * np.abs(value)
+    for _ in range(MAX_HALVINGS):
+        higher = after > value + VALUE_TOLERANCE * np.abs(value)
         if not higher.any():
             break
         step = np.where(higher[:, None], 0.5 * step, step)
@@ -353,7 +353,7 @@ class MultinomialFolds:
             shrunk = penalty * u
             return loss + 0.5 * float(np.vdot(u, shrunk)), (gradient + shrunk).reshape(-1)
 
-        options: Any = {"gtol": LARGEST_SLOPE, "maxcor": MEMORY, "maxiter": MOST_QUASI_STEPS}
+        options: Any = {"gtol": MAX_SLOPE, "maxcor": LBFGS_STORED_STEPS, "maxiter": MAX_LBFGS_STEPS}
         first = (start / unit).reshape(-1)
         found: Any = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(unit * found.x.reshape(shape))
@@ -361,7 +361,7 @@ class MultinomialFolds:
     def mean_losses(self, x: Floats) -> tuple[float, Floats]:
         """Return the sum over problems of the mean losses, and its gradient."""
         values = self.values(x)
-        if max(values.max(), -values.min()) > LARGEST_EXPONENT:
+        if max(values.max(), -values.min()) > MAX_EXPONENT:
             values -= values.max(axis=2, keepdims=True)
         own = np.einsum("ijk,ik->ij", values, self.one_hot)
         np.exp(values, out=values)
@@ -375,4 +375,4 @@ class MultinomialFolds:
         """Return the diagonal of the Hessian of the last problem, in the mean over classes."""
         p = softmax(self.values(x)[:, -1], axis=1)
         weight = self.share[:, -1] * np.mean(p * (1.0 - p), axis=1)
-        return np.asarray(weight @ self.Z**2) + LEAST_CURVATURE
+        return np.asarray(weight @ self.Z**2) + MIN_CURVATURE

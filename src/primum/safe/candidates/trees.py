@@ -36,9 +36,9 @@ from primum.safe.candidates.base import (
     standardisation,
 )
 
-TREES = 100
+N_TREES = 100
 # The most numbers in memory at once when rows are predicted.
-LARGEST_BLOCK = 2**23
+MAX_BLOCK_NUMBERS = 2**23
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def in_blocks(of_block: Callable[[Floats], Floats], X: Any, width: int) -> Float
 
     ``width`` is how many numbers the function needs for a row, in addition to the row itself.
     """
-    size = max(1, LARGEST_BLOCK // max(width, X.shape[1], 1))
+    size = max(1, MAX_BLOCK_NUMBERS // max(width, X.shape[1], 1))
     starts = range(0, max(X.shape[0], 1), size)
     return np.concatenate([of_block(as_dense(X[start : start + size])) for start in starts])
 
@@ -151,7 +151,7 @@ def seeds_of_trees(seed: Any) -> list[int]:
     from sklearn.utils import check_random_state
 
     rng = check_random_state(seed)
-    return [rng.randint(np.iinfo(np.int32).max) for _ in range(TREES)]
+    return [rng.randint(np.iinfo(np.int32).max) for _ in range(N_TREES)]
 
 
 def extra_trees(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> ForestModel:
@@ -166,7 +166,7 @@ def random_forest(
     """Return a random forest."""
     from sklearn.ensemble import RandomForestClassifier
 
-    forest = RandomForestClassifier(TREES, n_jobs=1, random_state=seed)
+    forest = RandomForestClassifier(N_TREES, n_jobs=1, random_state=seed)
     forest.fit(X, labels.codes, sample_weight=labels.weight)
     return forest_model([tree.tree_ for tree in forest.estimators_], labels)
 
@@ -186,13 +186,13 @@ def extra_trees_of_numbers(
     return forest_model([tree.tree_ for tree in fitted], numbers)
 
 
-ROUNDS, LEAVES, BINS = 100, 8, 63
+BOOSTING_ROUNDS, MAX_LEAVES, MAX_BINS = 100, 8, 63
 # Rows of a leaf, as a share of all rows and in numbers.
-LEAF_SHARE, LEAST_IN_LEAF, MOST_IN_LEAF = 1 / 20, 2, 20
+LEAF_SHARE, MIN_LEAF_ROWS, MAX_LEAF_ROWS = 1 / 20, 2, 20
 # Stands for the logarithm of a probability of 0.
-ABSENT = -1e6
+LOG_OF_ABSENT = -1e6
 # With more columns, the booster sees those that differ most between the classes.
-MOST_COLUMNS = 500
+MAX_BOOSTED_COLUMNS = 500
 
 
 class ForestClassifier(CandidateClassifier):
@@ -275,7 +275,7 @@ def _of_all_classes(
     nothing["is_leaf"] = 1
     rounds = [trees[i : i + len(start)] for i in range(0, len(trees), len(start))]
     of_class = [dict(zip(scored.tolist(), of_round, strict=True)) for of_round in rounds]
-    first = np.full(labels.n_classes, ABSENT)
+    first = np.full(labels.n_classes, LOG_OF_ABSENT)
     first[labels.present] = 0.0
     first[scored] = start
     classes = range(labels.n_classes)
@@ -311,7 +311,7 @@ class ForestRegressor(CandidateRegressor):
     def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
         from sklearn.ensemble import RandomForestRegressor
 
-        forest = RandomForestRegressor(TREES, n_jobs=1, random_state=self.random_state)
+        forest = RandomForestRegressor(N_TREES, n_jobs=1, random_state=self.random_state)
         forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
         return forest_model([tree.tree_ for tree in forest.estimators_], numbers)
 
@@ -344,11 +344,11 @@ def histogram_boosting(
     y = labels.given if of_classes else labels.values[:, 0]
     kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
     columns = strongest_columns(X, y, of_classes=of_classes)
-    in_leaf = int(np.clip(LEAF_SHARE * len(labels), LEAST_IN_LEAF, MOST_IN_LEAF))
+    in_leaf = int(np.clip(LEAF_SHARE * len(labels), MIN_LEAF_ROWS, MAX_LEAF_ROWS))
     booster = kind(
-        max_iter=ROUNDS,
-        max_leaf_nodes=LEAVES,
-        max_bins=BINS,
+        max_iter=BOOSTING_ROUNDS,
+        max_leaf_nodes=MAX_LEAVES,
+        max_bins=MAX_BINS,
         min_samples_leaf=in_leaf,
         early_stopping=False,
         random_state=seed,
@@ -365,10 +365,10 @@ def strongest_columns(X: Any, y: AnyArray, *, of_classes: bool = True) -> Index:
     """
     from sklearn.feature_selection import f_classif, f_regression
 
-    if X.shape[1] <= MOST_COLUMNS:
+    if X.shape[1] <= MAX_BOOSTED_COLUMNS:
         return np.arange(X.shape[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # about constant columns, which rank last
         values = (f_classif if of_classes else f_regression)(X, y)[0]
     strength = np.nan_to_num(values, nan=-1.0)
-    return np.sort(np.argsort(-strength, kind="stable")[:MOST_COLUMNS])
+    return np.sort(np.argsort(-strength, kind="stable")[:MAX_BOOSTED_COLUMNS])

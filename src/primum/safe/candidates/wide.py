@@ -1,7 +1,7 @@
 """Rows with more features than a candidate can use, such as texts.
 
-Sparse rows of more than MOST_COLUMNS columns are reduced for the candidates that use unlabelled
-rows: to COMPONENTS components, by a truncated singular value decomposition of all rows, labelled
+Sparse rows of more than MAX_WIDE_COLUMNS columns are reduced for the candidates that use unlabelled
+rows: to SVD_RANK components, by a truncated singular value decomposition of all rows, labelled
 or not. With fifty components, graphs, kernels and constraints cost no more than for a table. Their
 supervised counterparts must not see these components, which are learnt from unlabelled rows, and
 receive the columns. So the difference between the two is what the unlabelled rows contribute,
@@ -27,9 +27,9 @@ from primum.safe.candidates.base import (
 )
 
 # Sparse rows with more columns are reduced, to this many.
-MOST_COLUMNS, COMPONENTS = 1000, 50
+MAX_WIDE_COLUMNS, SVD_RANK = 1000, 50
 # With more rows, the components are those of a random sample.
-MOST_ROWS = 20_000
+MAX_COMPONENT_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def with_reduced(rows: SharedRows) -> SharedRows:
     """Return rows with their components, if they are sparse and too wide."""
     if not is_too_wide(rows.labeled) or rows.unlabeled.shape[0] == 0:
         return rows
-    sample = rows.with_at_most(max(MOST_ROWS - rows.n_labeled, 0))
+    sample = rows.with_at_most(max(MAX_COMPONENT_ROWS - rows.n_labeled, 0))
     change = find_reduction(sample.all, rows.seed, rows.scaling)
     labeled, unlabeled = change.transform(rows.labeled), change.transform(rows.unlabeled)
     reduced = replace(rows, labeled=labeled, unlabeled=unlabeled, columns=None, scaling=as_given)
@@ -87,7 +87,7 @@ def with_reduced(rows: SharedRows) -> SharedRows:
 
 def is_too_wide(X: Any) -> bool:
     """Return whether rows are reduced for candidates that use unlabelled rows."""
-    return X.shape[1] > MOST_COLUMNS and sparse.issparse(X)
+    return X.shape[1] > MAX_WIDE_COLUMNS and sparse.issparse(X)
 
 
 def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
@@ -95,7 +95,7 @@ def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
     from sklearn.decomposition import TruncatedSVD
 
     change = scaling(X)
-    n_components = min(COMPONENTS, X.shape[0], X.shape[1] - 1)
+    n_components = min(SVD_RANK, X.shape[0], X.shape[1] - 1)
     with np.errstate(invalid="ignore"):  # shares of the variance of equal rows, which is 0
         svd = TruncatedSVD(n_components, random_state=seed).fit(change.transform(X))
     return Affine(change.scale, np.zeros(n_components), svd.components_.T)
