@@ -1,4 +1,4 @@
-"""All rows, in passes: what a solver for many rows does with them, and what it has found.
+"""Passes over all rows: what a solver for many rows does in them, and its best labelling so far.
 
 A pass at a dual point Xi and a sigma (``SampledProblem.at``) gives psi, its gradient and Hessian
 and both bounds on the optimum, and collects the rows close to the hyperplane. Labels that may be
@@ -22,18 +22,18 @@ MIN_FEASIBLE_SHARE = 0.05
 # Rows are close if they would be undecided at sigma / MAX_BAND. If too many would be, or if there
 # are several classes, the band is narrower.
 MAX_BAND, MIN_BAND = 4.0, 2.0
-# At most this fraction of the rows is in the band (but MIN_BAND_ROWS if that is more), and at most
-# as many numbers as are worth collecting (``Rows.collectable``), but at least
-# MIN_BAND_PER_DIMENSION rows per dimension.
+# The band has at most this fraction of the rows (or MIN_BAND_ROWS, if that is more). It also has at
+# most as many numbers as are worth collecting (``Rows.collectable``), or MIN_BAND_PER_DIMENSION
+# rows per dimension, if that is more.
 MAX_BAND_SHARE, MIN_BAND_ROWS, MIN_BAND_PER_DIMENSION = 0.25, 2**12, 8
 
 
 @dataclass(frozen=True)
 class SweptPoint:
-    """A dual point, and the sweep over all rows that it belongs to.
+    """A dual point, and the sweep over all rows at this point.
 
     The sweep collects the rows that are undecided at ``sigma / band``. ``from_band`` is True if xi
-    results from labels solved for in a band: it is then closer to the optimum than the path is.
+    results from labels solved for in a band, and so is closer to the optimum than the path is.
     """
 
     xi: Floats
@@ -50,7 +50,7 @@ MeasureLabels = Callable[[Floats, HyperplaneLabels, Floats], tuple[Floats, float
 
 @dataclass(frozen=True)
 class SampledProblem:
-    """The problem of all rows, and a sample of them that predicts what a step would do.
+    """The problem of all rows, and a sample of them that predicts the effect of a step.
 
     If ``rough`` is True, rows in single precision are multiplied as they are.
     """
@@ -101,8 +101,8 @@ class SampledProblem:
     def near_zero(self, point: SweptPoint) -> bool:
         """Return whether the optimum seems to be 0, so that the twin is feasible.
 
-        Rows stay undecided, and the objective is smaller than its gap: the more rows there are, the
-        less it needs to be smaller.
+        Many rows stay undecided, and the objective is at most as large as its gap times the share
+        of these rows.
         """
         share = point.sweep.inside / self.columns.shape[1]
         objective = half_square(point.xi)
@@ -131,7 +131,7 @@ class SampledProblem:
 
 
 def path_gap(sweep: Sweep, g: Floats) -> float:
-    """Return the gap without the part of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
+    """Return the gap without that of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
     return sweep.slack + half_square(g)
 
 
@@ -154,7 +154,7 @@ class BestSoFar:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """What is smaller for a better labelling."""
+        """A sort key, which is smaller for a better labelling."""
         return not self.feasible, self.gap
 
     def suffices(self, goal: float) -> bool:
@@ -180,7 +180,7 @@ def labels_on_path(full: SampledProblem, point: SweptPoint, goal: float) -> Best
 
 
 def measured(full: SampledProblem, best: BestSoFar) -> BestSoFar:
-    """Return a labelling with its sum and its gap, in double precision: one pass."""
+    """Return a labelling with its sum and its gap measured in double precision: one pass."""
     problem, nu = full.problem, best.nu
     assert best.labels is not None
     assert best.moment is not None

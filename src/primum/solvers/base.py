@@ -4,8 +4,8 @@ A solver takes a ``LabelProblem``, a tolerance and a limit on its iterations, an
 labelling. It does not judge that labelling: the certificate does. All solvers return the optimal
 labelling closest to the centres of the label sets, up to rounding.
 
-The solvers keep the bounds of a prior themselves. What is left to do is to remove the cost of a row
-of ones, if M needed one (``labellings.prior_problem``): each round takes the shares of the previous
+The solvers themselves keep within the bounds of a prior. It remains to remove the cost of a row of
+ones, if M needed one (``labellings.prior_problem``): each round takes the shares of the previous
 solution as its anchor.
 """
 
@@ -31,10 +31,10 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
     "scale": solve_scale,
     "lbfgsb": solve_lbfgsb,
 }
-# Solvers of problems whose labels are one number, without a prior.
+# Solvers for problems whose labels are one number, without a prior.
 ONE_NUMBER = ("lbfgsb",)
 MAX_ANCHOR_ROUNDS = 50  # of anchors
-# A share that is outside its bounds by no more than this differs by rounding.
+# A share outside its bounds by no more than this counts as inside.
 SHARE_VIOLATION = 1e-12
 
 
@@ -57,7 +57,7 @@ def solve(
             f"has {problem.labels.shape[0]}: use solver='auto'."
         )
     if solver in ONE_NUMBER and problem.prior is not None:
-        raise ValueError(f"solver={solver!r} does not know priors: use solver='auto'.")
+        raise ValueError(f"solver={solver!r} does not support priors: use solver='auto'.")
     if problem.n_rows == 0:
         return Solution(centres_of(problem.labels, 0), iterations=0)
     solver = chosen_solver(problem, solver)
@@ -82,8 +82,8 @@ def solve_implicit(
 ) -> Solution:
     """Minimise the objective, within a prior, and break a tie between models that attain it.
 
-    ``start``, the labelling of a similar problem, makes the solution faster but not different: of
-    several labellings that give the same model, any may then be returned. ``measure`` is called in
+    ``start``, the labelling of a similar problem, is a warm start: it does not change the model,
+    but if several labellings give that model, any of them may be returned. ``measure`` is called in
     place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
     involved.
     """
@@ -111,8 +111,8 @@ def _solve_prior(
 ) -> Solution:
     """Return the optimal labelling with shares within the bounds of a prior.
 
-    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together
-    have ``max_iter`` of them.
+    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together may
+    take ``max_iter`` of them.
     """
     shares = prior.prior.shares
     if not prior.has_row_of_ones:
@@ -147,7 +147,7 @@ def _in_frame(solution: Solution, columns: ProblemColumns) -> Solution:
 
 
 def _can_start(implicit: ImplicitProblem, solver: str) -> bool:
-    """Return whether the model depends on M Q alone, and ``newton`` is to solve the problem."""
+    """Return whether the model depends only on M Q, and ``newton`` would solve the problem."""
     unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
     return unique and chosen_solver(implicit.problem, solver) == "newton"
 

@@ -1,23 +1,23 @@
 """Linear systems in the labels of several classes, solved class by class.
 
-The labels of n rows with columns m_i move by Y (n, K): along the faces of these rows, so that y_ik
-is 0 for classes k that are not in the face of row i, and every row adds up to 0. With the Gram
+The labels of n rows with columns m_i move by Y (n, K) along the faces of these rows: y_ik is 0 for
+classes k that are not in the face of row i, and every row of Y adds up to 0. With the Gram
 matrix ``G = M'M`` of these rows,
 
     minimise over Y     1/2 || M Y - B ||^2 + ridge / 2 || Y ||^2                      (labels)
 
-has no product between two classes but the sums of the rows. Let J_k be the rows whose face has
-class k, and let the multipliers lambda_i belong to the sums. Then
+couples the classes only through the sums of the rows. Let J_k be the rows whose face has class k,
+and let the multipliers lambda_i belong to the sums. Then
 
     (G_kk + ridge I) y_k = C_k + lambda_k,      C = M'B,      G_kk = G restricted to J_k,
 
 and ``sum_k y_k = 0`` is a system in n unknowns for lambda, with the sum over the classes of the
-inverses of ``G_kk + ridge I``. This takes ``sum_k |J_k|^3 + n^3 / 3`` multiplications, and the
-joint system of all free labels, of which there are up to n (K - 1), a third of their cube. With
-fifty classes that are all open this is a thousand times as many.
+inverses of ``G_kk + ridge I``. This takes ``sum_k |J_k|^3 + n^3 / 3`` multiplications. The joint
+system of all free labels, up to n (K - 1) of them, takes a third of their cube: with fifty classes
+that are all open, a thousand times as many.
 
-Without a ridge, Y with the least norm is the limit of proximal points: the solution with a small
-ridge, solved again for what is left of B, until nothing is left.
+Without a ridge, the Y of least norm is the limit of proximal points: the system with a small ridge
+is solved again for what is left of B, until nothing is left.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class ClassSystem:
     factors : list of arrays, or None
         The Cholesky factors of ``G_kk + ridge I``; None if they are too large together.
     of_levels : array (n, n)
-        That of the system for lambda.
+        The Cholesky factor of the system for lambda.
     """
 
     G: Floats
@@ -104,7 +104,7 @@ class ClassSystem:
         return self._solve_blocks(C + level[:, None])
 
     def _solve_blocks(self, C: Floats) -> Floats:
-        """Return Y with the block of every class solved for itself."""
+        """Return Y with the block of every class solved on its own."""
         Y = np.zeros_like(C)
         for number, (J, classes) in enumerate(self.groups):
             kept = self.factors

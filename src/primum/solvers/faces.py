@@ -5,9 +5,9 @@ Rows that share their directions E (a face, K x e) have curvature ``E E'`` and c
     E E' (x) G,      G = sum_i w_i m_i m_i'
 
 to the Hessian, however many classes there are. The same sum is ``A A'``, where A has a column
-``E_a (x) sqrt(w_i) m_i`` for every row i of the face and direction a. Which of the two is used
-depends on their sizes. Vectors have one entry for each of the r dimensions and each contrast of the
-classes, because adding the same number to all classes changes nothing.
+``E_a (x) sqrt(w_i) m_i`` for every row i of the face and every direction a. The smaller of the two
+forms is used. Vectors have one entry for each of the r dimensions and each contrast of the classes,
+because adding the same number to all classes changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,17 +24,17 @@ from primum.labellings.problem import Columns, LabelProblem
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class, solve_by_class
 
-# Larger systems are solved by conjugate gradients: to this accuracy, which Newton's method needs
-# only to be a descent direction, in at most this many steps.
+# Larger systems are solved by conjugate gradients, to this accuracy and in at most this many steps:
+# Newton's method only needs a descent direction.
 MAX_DIRECT_SIZE, FACE_CG_TOLERANCE, MAX_FACE_CG_STEPS = 2500, 1e-6, 500
-# If more labels are undecided than there are equations, sigma is usually small and the system well
-# conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients then
-# take less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a descent
-# direction; if the steps do not reach it, the system is solved exactly.
+# If more labels are undecided than there are equations, sigma is usually small and the system
+# well-conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients
+# then take less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a
+# descent direction; if the steps do not reach it, the system is solved exactly.
 MIN_ROUGH_SIZE, MAX_ROUGH_STEPS, ROUGH_RESIDUAL = 100, 8, 0.3
 # Systems of at least this many labels are solved class by class, if that is less work.
 MIN_BY_CLASS_SIZE = 600
-# The Gram matrices of this many faces are in memory together where they are only added up.
+# Gram matrices of faces that are only added up are in memory this many at a time.
 MAX_FACES_AT_ONCE = 64
 
 
@@ -149,7 +149,7 @@ def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floa
 def _held_back(
     labels: LabelSet, open_labels: "OpenColumns", S: Floats, direction: Floats, held: HeldDirections
 ) -> Floats:
-    """Return the Newton direction with another curvature in place of I where a prior holds."""
+    """Return the Newton direction with the curvature of held directions in place of I."""
     V, kept = held.directions, 1.0 - held.curvature
     across = open_labels.along_flat(labels, V)
     inner = solve_positive(S, across)
@@ -163,15 +163,15 @@ def moved_target(
 ) -> tuple[Floats, Floats]:
     """Return (the target moved along a prior's direction until its active bounds are met, nu).
 
-    ``missing``, flat, is the target minus the M Q from which some labels move, ``fitted`` is the
-    change of M Q that a best fit of these labels to a target makes. Multipliers that do not affect
-    it are those at Xi.
+    ``missing``, flat, is the target minus the M Q from which some labels move. ``fitted`` returns
+    the change of M Q if these labels fit a target best. Multipliers without an effect are those at
+    Xi.
     """
     held = None if xi is None else problem.held(xi, np.inf)
     if held is None or problem.prior is None or xi is None:
         return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
     V, labels, prior, nu = held.directions, problem.labels, problem.prior, problem.multipliers(xi)
-    # From M Q to where it would be with all active shares at their bounds.
+    # From M Q to the point at which all active shares would be at their bounds.
     wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - BOUND_SOFTNESS))) + missing)
     moved = missing - flat(labels, prior.pull(nu))
     step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
@@ -187,10 +187,10 @@ def _released(held: HeldDirections, b: Floats) -> Floats:
 
 
 class OpenColumns:
-    """Products with A, rows weighted, which is not formed: its columns are long.
+    """Products with A for weighted rows, without forming A, because its columns are long.
 
     They are ordered face by face and direction by direction. A column is ``D (x) m_i``, so the
-    product of two of them is that of their directions times that of their rows.
+    product of two columns is that of their directions times that of their rows.
     """
 
     def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
@@ -204,7 +204,7 @@ class OpenColumns:
 
     @cached_property
     def taken(self) -> Floats:
-        """The columns of M of the rows, weighted."""
+        """The columns of M that belong to the rows, weighted."""
         M, weight = self.columns.take(self.rows), self.columns.weight
         return M if weight is None else M * np.sqrt(weight[self.rows])
 
@@ -242,7 +242,7 @@ class OpenColumns:
         return np.concatenate(parts)
 
     def by_class_is_faster(self) -> bool:
-        """Return whether the system is large, and separate ones for the classes take less time."""
+        """Return whether the system is large, and solving it class by class takes less time."""
         freedom = freedom_of(self.faces)
         if self._one_number or freedom < MIN_BY_CLASS_SIZE:
             return False
@@ -253,12 +253,12 @@ class OpenColumns:
         return self._products(), self.mask, self.across(b)
 
     def across(self, b: Floats) -> Floats:
-        """Return ``M'b`` of the rows."""
+        """Return ``M'b`` for the rows."""
         return np.asarray(self.taken.T @ b)
 
     @cached_property
     def least_norm(self) -> ClassSystem | None:
-        """The system that gives moves of least norm class by class; None if it is singular."""
+        """The system for moves of least norm, solved class by class; None if it is singular."""
         G = self._products()
         return ClassSystem.of(G, self.mask, PROXIMAL_RIDGE * float(G.diagonal().max()))
 
@@ -295,7 +295,7 @@ class OpenColumns:
 
 
 def matrix_of_faces(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
-    """Return A, rows not weighted, face by face and direction by direction."""
+    """Return A for unweighted rows, face by face and direction by direction."""
     parts = ((in_contrasts(labels, face.directions), columns.take(face.rows)) for face in faces)
     return np.concatenate([np.kron(directions, M) for directions, M in parts], axis=1)
 
@@ -307,7 +307,7 @@ def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
 
 
 def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
-    """Return the part of x of every face, as (directions, rows)."""
+    """Split x into the parts of the faces, each as (directions, rows)."""
     ends = np.cumsum([face.freedom for face in faces])
     parts = np.split(x, ends[:-1])
     return [part.reshape(-1, len(face.rows)) for part, face in zip(parts, faces, strict=True)]
@@ -372,7 +372,7 @@ def _solve_by_rows(
     sigma: float,
     b: Floats,
 ) -> Floats:
-    """Solve by conjugate gradients; a product costs two with M, however many faces there are."""
+    """Solve by conjugate gradients; each step costs two products with M, whatever the faces."""
     open_labels = OpenColumns(columns, faces)
 
     def product(x: Floats) -> Floats:
@@ -390,7 +390,7 @@ def _solve_by_products(
     b: Floats,
     held: HeldDirections | None = None,
 ) -> Floats:
-    """Solve by conjugate gradients; a product costs one for each face and contrast."""
+    """Solve by conjugate gradients; each step costs one product for each face and contrast."""
     C = _coefficients(labels, grams)
     k, r = C.shape[1], len(grams[0][1])
 
@@ -424,7 +424,7 @@ def _diagonal_blocks(
 def _conjugate_gradients(
     product: Callable[[Floats], Floats], blocks: Sequence[Floats], b: Floats
 ) -> Floats:
-    """Solve, preconditioned by the diagonal blocks."""
+    """Solve by conjugate gradients, preconditioned by the diagonal blocks."""
 
     def precondition(x: Floats) -> Floats:
         parts = zip(blocks, x.reshape(len(blocks), -1), strict=True)

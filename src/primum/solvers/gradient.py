@@ -4,18 +4,18 @@
 
 where l is the largest eigenvalue of ``G = M'M`` and the momentum is that of Nesterov, restarted
 whenever it points uphill (O'Donoghue and Candès, 2015). A step costs two products with M and a
-projection, and labels change their faces in any number. Newton's method, whose systems have as many
-unknowns as there are free labels, changes those of only a few of them in a step.
+projection, and any number of labels can change their faces in it. Newton's method, whose systems
+have one unknown for each free label, changes the faces of only a few labels in a step.
 
 The gap shrinks by a constant factor in about ``sqrt(condition of G)`` steps. With a kernel and its
-penalty G is well conditioned, and gradients lead to the goal. With wide rows, such as texts, it is
+penalty, G is well-conditioned, and gradients lead to the goal. With wide rows, such as texts, it is
 not, but nearly all labels reach their face in some hundred steps: Newton's method can start there.
 Single precision is enough for that: with the product G q of the last measured labels q,
 
     G y = G q + G (y - q),
 
-and the second part becomes as small as what is left to do. Where this method would take too long,
-it says so after a few steps.
+and the second term becomes as small as the distance that is left. If this method would take too
+long, it gives up after a few steps.
 """
 
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ from primum._typing import Floats, Mask
 from primum.labellings.problem import LabelProblem, per_row, total_of, weighted
 from primum.labellings.sets import centres_of
 
-# Problems with at least this many labels, times classes, and equations. With wide rows, single
-# precision and labels near their faces are enough.
+# The smaller of the numbers of labels and equations, times classes, is at least this. With wide
+# rows (the second number), single precision and labels near their faces are enough.
 MIN_SIZE, MIN_WIDE_SIZE = 2000, 1200
-# Steps between two measurements of the gap, and most steps.
+# Steps between two measurements of the gap, and the maximum number of steps.
 STEPS_PER_GAP, MAX_GRADIENT_STEPS = 25, 1500
 RATE_GAPS = 3  # measurements over which the rate is estimated
 EIGENVALUE_STEPS, EIGENVALUE_MARGIN = 20, 1.05  # for the largest eigenvalue
@@ -40,7 +40,7 @@ SETTLED_SHARE, MAX_GAPS_LEFT = 0.01, 4
 
 @dataclass(frozen=True)
 class GradientResult:
-    """Labels to which gradients have led, their gap, and the number of steps."""
+    """The labels that gradients reached, their gap, and the number of steps."""
 
     labels: Floats
     gap: float
@@ -116,7 +116,7 @@ class _Slopes:
         self.steepest = EIGENVALUE_MARGIN * float(np.linalg.norm(v))
 
     def measure(self, problem: LabelProblem, q: Floats) -> float:
-        """Return the gap of labels, relative to which the next gradients are computed."""
+        """Return the gap of labels, and compute the next gradients relative to these labels."""
         self.q, self.slope = q, self._product(q) - self.of_target
         return total_of(problem.labels.slack(self.slope, q), self.columns.weight)
 
@@ -134,13 +134,13 @@ class _Slopes:
 
 
 def _is_too_slow(gaps: list[float], goal: float) -> bool:
-    """Return whether the last measurements promise no end in the steps that are left."""
+    """Return whether, at the rate of the last measurements, the remaining steps are too few."""
     if len(gaps) < 2 + RATE_GAPS:
         return False
     return _left(gaps[-1 - RATE_GAPS :], goal) > MAX_GRADIENT_STEPS / STEPS_PER_GAP - len(gaps)
 
 
 def _left(gaps: list[float], goal: float) -> float:
-    """Return the number of measurements that are left to a goal, given the last ones."""
+    """Return how many more measurements a goal takes, at the rate of the last ones."""
     fall = np.log(gaps[0] / gaps[-1]) / (len(gaps) - 1)
     return float(np.log(gaps[-1] / goal) / fall) if fall > 0 else np.inf

@@ -4,8 +4,8 @@ It starts at the centre of the intervals and stops once the proven gap is within
 variable is scaled by the length of its column of M, so that one outlying row does not slow down all
 others. If SciPy stops early, it is restarted from there, as long as that helps.
 
-The optimum that it finds is arbitrary. The objective depends only on M q, so the solution is the
-labelling closest to the centres with the same M q.
+If there are several optima, it may end at any of them. The objective depends only on M q, so the
+solution is the labelling closest to the centres with the same M q.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ MAX_LBFGSB_STARTS = 100
 
 
 def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-    """Return the optimal labelling closest to the centres, as far as the precision allows."""
+    """Return the optimal labelling closest to the centres, as far as precision allows."""
     objective = _Objective(problem)
     z, enough = objective.lengths * problem.labels.centre, problem.gap_within(tol)
     iterations, value = 0, np.inf

@@ -1,13 +1,12 @@
-"""Least labelled loss first, then nearest to the twin (``labellings.nearest_twin``).
+"""Minimise the labelled loss first, then the distance to the twin (``labellings.nearest_twin``).
 
 0. If the labels that give the twin are all inside their sets, they are the solution.
 1. Minimise the labelled loss.
-2. If it is not proven that no labelling attains the twin's loss, constrain ``M_1 q`` to that of the
-   twin and minimise the distance to the twin over all rows. The constraint ``M_1 q = m`` is imposed
-   by the method of multipliers: each round is a label problem in which a deviation is penalised and
-   the level is shifted by the previous deviation. A round usually divides the deviation by
-   ``FIRST_PENALTY**2``.
-3. Otherwise the least loss is attained on a face of the set of models: rows away from a hyperplane
+2. Unless it is proven that no labelling attains the twin's loss, constrain ``M_1 q`` to that of the
+   twin and minimise the distance to the twin over all rows. The method of multipliers imposes the
+   constraint ``M_1 q = m``: each round is a label problem that penalises a deviation and shifts the
+   level by the previous deviation. A round usually divides the deviation by ``FIRST_PENALTY**2``.
+3. Otherwise the smallest loss is attained on a face of the set of models: rows off a hyperplane
    have the label of their side in every optimal labelling, and only the few rows on it are free.
    Usually their labels follow from ``M_1 q = m``; if not, step 2 is applied to them alone.
 """
@@ -28,21 +27,21 @@ from primum.solvers.faces import along_faces, faces_of, matrix_of_faces, unflat
 from primum.solvers.sample import find_copies, sample_columns
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
-# the problem worse conditioned. It is raised if a round reduces the deviation only slightly, which
-# happens if the level is on the boundary of what labellings can attain.
+# the problem more ill-conditioned. It is raised if a round reduces the deviation only slightly,
+# which happens if the level is on the boundary of those that labellings can attain.
 FIRST_PENALTY, PENALTY_FACTOR, MAX_PENALTY = 1e2, 10.0, 1e5
 MAX_PENALTY_ROUNDS = 30
 # A round that leaves more than this fraction of the least deviation so far is slow.
 SLOW_ROUND_SHARE = 0.1
 # The deviation from the level may cost this fraction of the tolerance.
 GAP_SHARE = 0.1
-# Rows at an angle to the hyperplane whose sine is smaller are on it.
+# A row counts as on the hyperplane if the sine of its angle to it is smaller than this.
 HYPERPLANE_TOLERANCE = 1e-9
-# Singular values of M_1 for the free rows below this fraction of their M are rounding.
+# Singular values of M_1 for the free rows below this fraction of the norm of their M are rounding.
 FREE_RANK_TOLERANCE = 1e-9
 
 # The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
-# minimised to this fraction of the tolerance: in memory always, elsewhere if it proves necessary.
+# minimised to this fraction of the tolerance: always in memory, elsewhere only if necessary.
 LOSS_TOLERANCE_SHARE = 1e-3
 
 # If a pivot is smaller, the unlabelled rows do not span all directions, and perhaps not the twin.
@@ -74,7 +73,7 @@ def solve_nearest_twin(
 def _solve_in_order(
     problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, loss_tol: float, tol: float
 ) -> tuple[Solution, bool]:
-    """Minimise the loss and then the distance; return whether the distance is proven, too."""
+    """Minimise the loss and then the distance; also return whether the distance is proven."""
     first = solve_labels(problem, loss_tol)
     Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
@@ -130,7 +129,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         iterations += solution.iterations
         missed = float(np.linalg.norm((tie.strength * off.T).T))
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
-        # What is missed of the level counts in full, as a loss, and in the proof.
+        # The deviation from the level counts in full: as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
         slow, least = missed > SLOW_ROUND_SHARE * least, min(missed, least)
         if best.pull is None or gap <= least_gap:
@@ -174,7 +173,7 @@ def _on_face(
 
 
 def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
-    """Return the pull of smallest multipliers for which the open labels of M are undecided."""
+    """Return the pull with the smallest multipliers that leave the open labels of M undecided."""
     step, faces = Mq - tie.twin, faces_of(tie.labels, face)
     if not faces:
         return np.asarray(step[: tie.rank])
@@ -188,7 +187,7 @@ def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
 def _open_rows(
     tie: NearestTwin, labels: Floats | HyperplaneLabels, Mq: Floats
 ) -> tuple[Index, Floats, Mask]:
-    """Return (positions, labels, faces) of the rows whose labels are not decided by the loss."""
+    """Return (positions, labels, faces) of the rows whose labels the loss does not decide."""
     gradient, positions = tie.gradient(Mq), None
     if isinstance(labels, np.ndarray):
         lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()

@@ -33,26 +33,26 @@ the first two terms of psi and the I of its Hessian (``labellings.prior``).
 
 The labelling with the smallest proven gap is returned.
 
-From the solution of a similar problem (``solve_from``): the path forgets where it starts from.
-Proximal points do not: with the labels c of a similar problem, or of the previous step, instead of
-the centres of the label sets,
+A warm start from the solution of a similar problem (``solve_from``) would be lost on the path,
+which forgets where it starts. Proximal points do not forget: with the labels c of the similar
+problem, or of the previous step, in place of the centres of the label sets,
 
     minimise over q_i in S_i    1/2 ||M Q - T||^2 + 1/(2 sigma) sum_i w_i ||q_i - c_i||^2
 
-has a solution that leaves most rows on the face of c. Its dual is solved by the same Newton steps.
-They start where these faces are right: with the rows F inside of them,
+has a solution that leaves most rows on the face of c. The same Newton steps solve its dual. They
+start where these faces are right: with the rows F in the interior of theirs,
 
     (I + sigma M_F M_F') Xi = M c - T.
 
 Then sigma grows and c becomes the solution, until a guess of the faces is exact, as on the path.
 Whatever the start, the labels are proven to be optimal, or there is no answer. If several are
-optimal, they need not be the ones closest to the centres: this is for models that depend on M Q
-alone.
+optimal, they need not be the ones closest to the centres: this is for models that depend only on
+M Q.
 
-A problem with many equations and many labels has no similar one, but projected gradients find
-labels with nearly the faces of the solution (``gradient.py``). From there a few proximal Newton
-steps take the place of the path, whose systems would have thousands of unknowns at each of some
-fifty steps. If what they find is not the labelling closest to the centres, the path is followed.
+A problem with many equations and many labels may have no similar one, but projected gradients find
+labels on nearly the faces of the solution (``gradient.py``). From there a few proximal Newton steps
+replace the path, whose systems would have thousands of unknowns at each of some fifty steps. If
+they do not find the labelling closest to the centres, the path is followed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,16 +87,16 @@ from primum.solvers.gradient import is_large, minimise_by_gradients
 
 SIGMA_GROWTH = 5.0  # of sigma; 3 to 10 work equally well
 MAX_STEPS_PER_SIGMA = 50
-# If these do not suffice, sigma grows by the square root of its last factor, but by no less than
-# this, and after a point that took few steps by the square again. At so many points the least may
-# not suffice either.
+# If these do not suffice, sigma grows by the square root of its last factor, but at least by the
+# first number. After a point that took at most the second number of steps, it grows by the square
+# again. At the third number of points, even the least growth may not suffice.
 MIN_GROWTH, MAX_EASY_STEPS, MAX_IN_VAIN = 1.1, 10, 3
 MAX_GUESSES = 10
 # A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
-# before, it is almost never right.
+# before that, it is almost never right.
 MIN_STEADY_SHARE = 0.75
 LINE_SEARCH_ACCURACY = 0.1
-# Points of the path that cost more than this, in units of the loss, are far from its end.
+# Points that cost more than this, in units of the loss, are far from the end of the path.
 EARLY_COST = 1e-6
 # After this many steps, every other step changes the multiplier of one class of a prior.
 MAX_JOINT_STEPS = 10
@@ -112,13 +112,13 @@ MAX_CLOSE_SIGMAS = 6
 UNDECIDED_P = 1e-9
 # Singular values below this fraction of the longest column of M are rounding.
 RANK_ROUNDING = 1e-6
-# The last pivot of a singular Gram matrix is rounding, but it can be as large as this fraction of
-# the first after another small one.
+# The last pivot of a singular Gram matrix is rounding but, after another small pivot, it can be as
+# large as this fraction of the first.
 MIN_SAFE_PIVOT = 1e-4
-# Larger Gram matrices that are singular are solved by proximal points, if that is accurate.
+# Singular Gram matrices larger than this are solved by proximal points, if these leave this little.
 MAX_EIGH_SIZE, MAX_UNSOLVED = 600, 1e-8
 EPS = float(np.finfo(float).eps)
-# A gap of this many times its rounding is near the end of the path, whatever the tolerance.
+# A gap of at most this many times its rounding is near the end of the path, whatever the tolerance.
 NEAR_END_FACTOR = 1e3
 
 
@@ -132,7 +132,7 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class PathPoint:
-    """A point at which the path was reached, with its sigma and its labels."""
+    """A point of the path, with its sigma and its labels."""
 
     sigma: float
     point: DualPoint
@@ -142,7 +142,7 @@ class PathPoint:
 def predicted_start(
     problem: LabelProblem, sigma: float, latest: PathPoint, previous: PathPoint | None
 ) -> DualPoint:
-    """Return a start for the next sigma: the latest point, or a predicted one if psi is smaller."""
+    """Return a start for the next sigma: the latest point, or a prediction with a smaller psi."""
     labels, point = problem.labels, latest.point
     faces = faces_of(labels, labels.open(latest.q))
     if freedom_of(faces) <= problem.columns.shape[0] * n_contrasts(labels):
@@ -199,7 +199,7 @@ class Trial:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """What is smaller for a better answer."""
+        """A sort key, which is smaller for a better answer."""
         return not self.final, not self.feasible, self.gap
 
 
@@ -240,7 +240,7 @@ def solve_newton(
 
 
 def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> Solution | None:
-    """Return the same, if projected gradients lead to the faces of its labels, or near to them."""
+    """Return what ``solve_newton`` does, if projected gradients lead close enough to its faces."""
     aim = GAP_GOAL * problem.gap_within(tol)
     reached = minimise_by_gradients(problem, aim)
     if reached is None:
@@ -306,17 +306,17 @@ def follow_path(
         yield Stage(sigma, arrived.xi, undecided, best, iterations)
         if not best.final:
             sigma, point = stride.ahead(problem, PathPoint(sigma, arrived, q), steps)
-            iterations += 1  # a prediction solves a system of the size of a step's
+            iterations += 1  # a prediction solves a system as large as that of a step
 
 
 class Stride:
-    """How far the path is followed at once: shorter where Newton's steps do not arrive.
+    """How far to follow the path at once: less far where Newton's steps do not arrive.
 
     Between two kinks the path is a straight line, and a prediction is exact. Where kinks crowd, as
     they do if the weights of rows differ by many orders of magnitude, Newton's steps from a point
     beyond many of them are cut short at every kink.
 
-    If they do not arrive from next to the latest point either, kinks may not be the reason, but
+    If they do not arrive even from close to the latest point, the reason may not be kinks but
     rounding: the usual stride follows, and after ``MAX_IN_VAIN`` such points always.
     """
 
@@ -339,7 +339,7 @@ class Stride:
         return self._next(problem)
 
     def back(self, problem: LabelProblem, sigma: float) -> tuple[float, DualPoint]:
-        """Return a (sigma, start) closer to the latest point than a sigma in vain."""
+        """Return a (sigma, start) closer to the latest point than a sigma tried in vain."""
         if self.latest is None:
             sigma = max(sigma / SIGMA_GROWTH**2, self.start.sigma)
             self.can_be_shorter = sigma > self.start.sigma
@@ -360,7 +360,7 @@ def size_of(p: Floats) -> float:
 
 
 def rounding_thresholds(problem: LabelProblem, point: DualPoint) -> Rounding:
-    """Return the rounding thresholds of a problem, given the point at which its solution starts."""
+    """Return the rounding thresholds of a problem, given the point from which it is solved."""
     columns = problem.columns
     lengths, size = columns.lengths(), np.linalg.norm(problem.target) + np.linalg.norm(point.xi)
     total = total_of(lengths, columns.weight)
@@ -369,7 +369,7 @@ def rounding_thresholds(problem: LabelProblem, point: DualPoint) -> Rounding:
 
 
 def _judge(problem: LabelProblem, q: Floats, residual: Floats, nu: Floats) -> Trial:
-    """Return q, a point of the path, with its gap; its labels are not yet final."""
+    """Return the labels q of a point of the path with their gap; they are not final yet."""
     gap = gap_of(problem, q, residual, nu)[2]
     return Trial(q, gap, final=False, nu=nu, feasible=problem.meets_prior(residual))
 
@@ -424,9 +424,9 @@ def minimise_psi(
 def _change_of_damping(length: float) -> float:
     """Return the factor for the damping of a prior after a step, as Levenberg and Marquardt do.
 
-    A step that should have been longer was damped too much, and one that was far too long too
-    little. No constant damping suits a problem in which few rows connect two groups of classes:
-    their curvature is far below that of a row.
+    A step that should have been longer was damped too much, and one that was far too long, too
+    little. No constant damping suits problems where few rows connect two groups of classes: their
+    curvature is far below that of a row.
     """
     if length >= 1.0:
         return 0.1
@@ -436,7 +436,7 @@ def _change_of_damping(length: float) -> float:
 def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:
     """Return whether the shares of a prior are accurate enough for this point of the path.
 
-    Shares that are not met now may be beyond reach at a larger sigma, where few labels can move.
+    Bounds that are not met now may be out of reach at a larger sigma, where few labels can move.
     """
     if problem.prior is None:
         return True
@@ -505,9 +505,9 @@ def guess_face(
 ) -> tuple[Trial, int]:
     """Return (the best labelling found with decided rows fixed, number of tries).
 
-    While more labels are free than there are equations this pays off only near the end, where the
-    supervised solution turns out to be feasible and their number stays the same. ``xi`` is the dual
-    point at which the bounds of a prior are active that the guess keeps.
+    While there are more free labels than equations, this pays off only near the end, once the
+    supervised solution turns out to be feasible and their number stays the same. ``xi`` is a dual
+    point: the guess keeps the bounds of a prior that are active there.
     """
     columns, labels = problem.columns, problem.labels
     nu = np.zeros(0) if xi is None else problem.multipliers(xi)
@@ -551,7 +551,7 @@ def _solve_face(
 ) -> tuple[Floats, Floats]:
     """Refit the labels inside some faces, as close to the centres as a best fit allows.
 
-    Returns them with the multipliers of the bounds of a prior that are active at Xi.
+    Return them with the multipliers of those bounds of a prior that are active at Xi.
     """
     columns, labels, faces = problem.columns, problem.labels, open_labels.faces
     if not faces:
@@ -586,9 +586,9 @@ def _move_many(
     rounding: Rounding,
     xi: Floats | None,
 ) -> Floats:
-    """Move free labels, more than there are equations, so that M Q changes by ``missing``.
+    """Move more free labels than there are equations, so that M Q changes by ``missing``.
 
-    They are changed in place. Returns the multipliers of a prior.
+    They are changed in place. Return the multipliers of a prior.
     """
     columns, labels = problem.columns, problem.labels
     G = hessian_of(columns, labels, faces)
@@ -605,7 +605,7 @@ def _move_few(
     rounding: Rounding,
     xi: Floats | None,
 ) -> Floats:
-    """Do the same with fewer free labels, as closely as they allow."""
+    """Do the same with fewer free labels than equations, as closely as these labels allow."""
     labels, faces, weight = problem.labels, open_labels.faces, problem.columns.weight
     G = open_labels.gram()
 
@@ -675,13 +675,13 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
 
 
 # The first sigma, times the size of p at the start: much smaller ones forget the start, and much
-# larger ones need many steps. From a fifth to five times as much takes about as long.
+# larger ones need many steps. A fifth to five times as much takes about as long.
 FIRST_SIGMA = 25.0
 # A gap of at most this many times its rounding is rounding.
 ROUNDING_FACTOR = 10.0
-# If the labels of a start have more free parameters than this, gradients are tried first. What they
-# find is not exact, so its gap has to be smaller than that of a guess by this factor: models that
-# are equal then have scores that are equal, up to rounding.
+# If the labels of a start have more free parameters than this, gradients are tried first. Their
+# labels are not exact, so their gap has to be smaller than that of a guess by this factor: equal
+# models then have equal scores, up to rounding.
 MAX_NEWTON_FREEDOM, INEXACT_GAP_SHARE = 400, 1e-3
 # Starts that do not lead to the solution within this many values of sigma, of this many steps each,
 # are not worth following.
@@ -689,7 +689,7 @@ MAX_WARM_SIGMAS, MAX_WARM_STEPS = 8, 30
 
 
 def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) -> Solution | None:
-    """Return an optimal labelling, found from that of a similar problem, or None."""
+    """Return an optimal labelling by a warm start from that of a similar problem, or None."""
     columns, labels = problem.columns, problem.labels
     aim = GAP_GOAL * problem.gap_within(tol)
     xi = problem.residual(start)
@@ -716,7 +716,7 @@ def _by_proximal_labels(
 ) -> tuple[Trial, int]:
     """Return (the labels to which those of a similar problem lead, number of iterations).
 
-    Their gap is within the aim if this takes a few values of sigma.
+    Their gap is within the aim, unless this takes more than a few values of sigma.
     """
     columns, labels = problem.columns, problem.labels
     nothing = Trial(q, np.inf, final=False, nu=np.zeros(0))
@@ -755,7 +755,7 @@ def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face])
 
 
 def _by_proximal_points(G: Floats, b: Floats) -> Floats | None:
-    """Return the same for a b in the range of G, in a fraction of the time, if it can be had."""
+    """Do the same for b in the range of G, in a fraction of the time; None if inaccurate."""
     H, x, left = G.copy(), np.zeros_like(b), b
     H.flat[:: len(H) + 1] += PROXIMAL_RIDGE * float(G.diagonal().max())
     factor, info = cholesky(H, overwrite=True)

@@ -1,8 +1,8 @@
 """The problem of a sample of the rows, as close to the problem of all rows as possible.
 
-A label problem depends on its rows through sums over them, and those over a sample have errors. Two
-sums over all rows are known, ``M 1`` and ``M M'`` (``ColumnSums``), so the sample is mapped such
-that it has the same ones:
+A label problem depends on its rows through sums over them, and sums over a sample have errors. Two
+sums over all rows are known, ``M 1`` and ``M M'`` (``ColumnSums``), so the sample is mapped to have
+the same ones:
 
     m -> mean + A (m - mean_s),      A = (S S_s^-1)^(1/2) = C R^(-1/2) C^-1,
 
@@ -10,9 +10,9 @@ where S and S_s are the scatters of all rows and of the sample, ``C C' = S`` and
 ``R = C^-1 S_s C^-T``. Then ``A S_s A' = S``. The map depends neither on the choice of C nor on the
 coordinates of the columns.
 
-Monte Carlo methods call this moment matching. What is summed is a function of ``p = m'xi``. If it
-is quadratic, its sum over the mapped sample is exact, so the error that remains is that of its
-difference from a quadratic function.
+Monte Carlo methods call this moment matching. The function that is summed depends on ``p = m'xi``.
+The sum of a quadratic function over the mapped sample is exact, so the error that remains is that
+of the difference from a quadratic function.
 
 A sample also shows whether the rows are copies of few distinct ones. Identical rows can have
 identical labels, so they are merged into one row with the sum of their weights. Rows are identified
@@ -61,7 +61,7 @@ def sample_columns(
 ) -> tuple[FormedColumns, Index]:
     """Return the columns of a sample of the rows, weighted to represent all, and its positions.
 
-    If ``matched`` is True, they are mapped such that they have the known sums of all rows.
+    If ``matched`` is True, they are mapped so that they have the known sums of all rows.
     """
     r, n = columns.shape
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
@@ -77,7 +77,7 @@ def sample_columns(
 
 
 def _matched(M: Floats, weight: Floats, total: float, known: ColumnSums) -> Floats:
-    """Return the columns of a sample, mapped such that their sums are the known ones.
+    """Return the columns of a sample, mapped so that their sums are the known ones.
 
     They are returned as they are if the sample lacks outlying rows.
     """
@@ -106,7 +106,7 @@ def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:
 
 
 def _map(S: Floats, S_s: Floats, largest: float) -> Floats | None:
-    """Return A, or None if it changes lengths by more than a fraction."""
+    """Return A, or None if it changes lengths by more than the fraction ``largest``."""
     C, info = lapack.dpotrf(S, lower=1)
     if info != 0:
         return None
@@ -197,8 +197,8 @@ def find_copies(
 ) -> tuple[FormedColumns, Callable[[Floats], LabelsByValue]] | None:
     """Return the distinct columns of M, and a function from their labels to those of all rows.
 
-    None if a sample shows that most rows are distinct, if there are too many distinct ones, or if
-    identical rows may have different label sets.
+    Return None if a sample shows that most rows are distinct, if there are too many distinct ones,
+    or if identical rows may have different label sets.
     """
     if (
         not is_uniform(labels)

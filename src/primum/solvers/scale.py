@@ -20,8 +20,8 @@ progress is made on few rows.
    everything fails and the rows are in memory, ``newton.py`` solves the problem in many passes.
 
 Rows in single precision on a device are multiplied as they are in steps 2 and 3, which is several
-times as fast. What is found there is measured in double precision; if it does not suffice, the
-search continues in double precision.
+times as fast. The result is measured in double precision; if it does not suffice, the search
+continues in double precision.
 
 Nothing is stored per row, so the rows need not fit in memory: the solution is a hyperplane and the
 labels of a band of rows (``HyperplaneLabels``).
@@ -57,7 +57,7 @@ MAX_PASSES_PER_SIGMA, MAX_PASSES_OF_CLASSES = 12, 5
 MAX_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
 # Rounding of sums over many rows in double and in single precision, as a fraction.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
-# Of no more rows in memory than this, no surrogate is made.
+# If no more rows than this are in memory, no surrogate is made.
 MAX_UNMODELLED_ROWS = 2**12
 # If a step has to be shorter than this, Newton's method is given up.
 MIN_STEP_LENGTH = 0.1
@@ -94,7 +94,7 @@ def solve_scale(
         full, start = replace(full, rough=False), replace(start, iterations=iterations)
         best, iterations = _follow_all_rows(full, start, tol, max_iter)
     in_memory = columns.design.rows.in_memory
-    # Of few rows in memory, the solver below is as fast, and more exact.
+    # If few rows are in memory, the solver below is as fast, and more exact.
     worthwhile = not in_memory or columns.shape[1] > MAX_UNMODELLED_ROWS
     if not best.suffices(goal) and goal > 0 and worthwhile:
         full = replace(full, rough=False)
@@ -192,7 +192,7 @@ def _follow_all_rows(
 
 def _suffices(best: BestSoFar, gap_before: float, goal: float, rough: bool) -> bool:
     """Return whether a labelling is optimal up to the goal, and more stages are not worth it."""
-    # In single precision, no more than the goal is aimed at.
+    # In single precision, the goal itself is the aim.
     converged = best.gap <= goal and (rough or best.gap > 0.5 * gap_before)
     return best.feasible and (best.gap <= GAP_GOAL * goal or converged)
 
@@ -238,8 +238,8 @@ def _extrapolated(point: SweptPoint, before: tuple[float, Floats] | None, sigma:
 def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
     """Return the start of the path of all rows, with all labels near their centres.
 
-    For rows that a sample does not represent well: if it contains no row with a rare feature, a
-    point far along its path is of no use.
+    This serves rows that a sample does not represent well: if it contains no row with a rare
+    feature, a point far along its path is of no use.
     """
     centres = HyperplaneLabels(problem.labels, np.zeros_like(columns.B.T @ problem.target), 1.0)
     xi = problem.residual(centres)

@@ -2,23 +2,23 @@
 
 Newton's method takes many passes where rows change sides in bulk: thousands of rows of a tight
 cluster have nearly the same p, and a quadratic model of psi ends where the first of them is
-decided. A surrogate made of rows knows about clusters. It has columns N, which are the columns of a
-sample of the rows, weighted to represent all of them, and of rows that are known exactly:
+decided. A surrogate made of rows knows about clusters. Its columns N are those of a sample of the
+rows, weighted to represent all of them, and of rows that are known exactly:
 
     M Q  ~  N R + c,        c = M q(Xi) - N r(Xi),
 
-where q(Xi) = project(centre - sigma p) and r(Xi) are the labels of all rows and of those of the
-surrogate at the last dual point Xi, so that there it is exact. It is a label problem in memory,
-whose solution is the next dual point, and a pass gives the next c. Its error is due to the rows
-that change sides between two points and are not among the exact ones, and the pass collects these,
-and those close to the hyperplane. So the exact rows end up being all rows whose labels are still to
-be determined; then the labels of the surrogate are optimal for all rows.
+where q(Xi) = project(centre - sigma p) and r(Xi) are the labels of all rows and of its own rows
+at the last dual point Xi, so it is exact there. It is a label problem in memory: its solution is
+the next dual point, and a pass gives the next c. Its error comes from rows that change sides
+between two points and are not among the exact ones. The pass collects these and the rows close to
+the hyperplane. In the end, all rows whose labels are still to be determined are exact; then the
+labels of the surrogate are optimal for all rows.
 
 If a great many rows are tied, because they are copies of each other or because some classes could
 be told apart without an error, they cannot be collected. The next dual point is then that of the
 surrogate's path at a finite sigma, where the labels of tied rows are a function of their p. Tied
 rows are on a few faces of the label set, with a great many rows each, and the sample represents
-these. All others are collected, and so are rows that have come to or left one of those faces: a
+those. All others are collected, and so are rows that have moved to or from one of those faces: a
 single label that is not exact costs more than the tolerance.
 
 The sample is not mapped to match the moments of all rows (``sample.py``): that would move clusters
@@ -50,9 +50,9 @@ from primum.solvers.newton import (
 from primum.solvers.sample import copies_in
 
 MAX_SURROGATES = 12  # surrogates, at most: a pass each, or two
-# A pass collects about as many rows close to the hyperplane as this.
+# A pass collects about this many rows close to the hyperplane.
 CLOSE_ROWS = 2**12
-# A row of which the sample has at least this many copies is never collected.
+# A row with at least this many copies in the sample is never collected.
 MIN_MANY_COPIES = 16
 # At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
 # if that is more): those closest to the hyperplane.
@@ -83,11 +83,11 @@ class SurrogateRows:
 
     @property
     def many(self) -> Mask:
-        """Which rows have so many copies that these cannot be collected."""
+        """Which rows have too many copies to be collected."""
         return self.copies >= MIN_MANY_COPIES
 
     def merged(self) -> "SurrogateRows":
-        """Return the rows with those that have many copies merged."""
+        """Return the rows, those with many copies merged."""
         weight = np.ones(len(self.copies)) if self.columns.weight is None else self.columns.weight
         first, which = copies_in(self.columns)
         copies = np.bincount(which)
@@ -123,7 +123,7 @@ class SurrogateRows:
 def surrogate_at(
     point: SweptPoint, problem: LabelProblem, exact: SurrogateRows, sample: SurrogateRows
 ) -> LabelProblem:
-    """Return the surrogate that is exact at a point of which there is a sweep."""
+    """Return the surrogate that is exact at a swept point."""
     rows = exact.joined(sample.without(exact.positions))
     labels = problem.labels.take(rows.positions)
     q = labels.project(labels.centre - point.sigma * rows.columns.project(point.xi))
@@ -166,7 +166,7 @@ def follow_surrogates(
 
 
 def _values(sample: SurrogateRows, xi: Floats) -> Floats:
-    """Return the sorted p, of the first class, of points with many copies."""
+    """Return the sorted p (of the first class, if there are several) of rows with many copies."""
     p = sample.take(np.flatnonzero(sample.many)).columns.project(xi)
     return np.sort(p if p.ndim == 1 else p[:, 0])
 
@@ -204,7 +204,7 @@ def _solve(
         last = PathPoint(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
         if stage.sigma > 0 and cost_of(last) <= enough:
             return last, steps
-    # The optimum is known before the path is as close to it.
+    # The optimum may be known before the path gets that close to it.
     for _ in range(MAX_EXTRA_SIGMAS):
         sigma = max(last.sigma * SIGMA_GROWTH, start[0])
         point = predicted_start(problem, sigma, last, previous) if last.sigma > 0 else last.point
@@ -216,7 +216,7 @@ def _solve(
 
 
 def _common_faces(surrogate: LabelProblem, last: PathPoint, most: float) -> tuple[int, ...]:
-    """Return the keys of the commonest faces; no more than ``most`` rows have one of the others."""
+    """Return the keys of the commonest faces; at most ``most`` rows are on the others."""
     weight = surrogate.columns.weight
     keys, which = np.unique(keys_of(surrogate.labels.open(last.q)), return_inverse=True)
     counts = np.bincount(which, weight) * (keys != 0)  # rows of key 0 are decided
