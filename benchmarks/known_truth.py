@@ -29,7 +29,7 @@ from primum.comparison.plan import rng_for
 from primum.comparison.run import run_parallel
 from primum.comparison.store import ResultStore
 from primum.experiments.datasets import available
-from primum.experiments.scenarios import PAPER, SCENARIOS, SIMULATED
+from primum.experiments.scenarios import PAPER_UNLABELED, SCENARIOS, SIMULATED
 from primum.judging.losses import ROW_LOSSES, Predictions
 from primum.safe.stack import SCORED_ROWS_PER_BLOCK
 
@@ -187,7 +187,7 @@ def main():
     names = options.scenario or [
         *SIMULATED,
         "digits",
-        *(name for name in PAPER if name in available()),
+        *(name for name in PAPER_UNLABELED if name in available()),
     ]
     results = run(options.out, options.repeats, options.seed, options.fresh, options.jobs, names)
     results.to_csv(options.out / "results.csv", index=False)

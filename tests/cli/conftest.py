@@ -14,7 +14,7 @@ def quick_comparisons(monkeypatch, quick_drift):
 
     Three folds and 25 trees take half of the time of a small comparison.
     """
-    monkeypatch.setattr("primum.tables.remarks.N_TREES", 5)
+    monkeypatch.setattr("primum.tables.remarks.N_FOREST_TREES", 5)
     monkeypatch.setattr("primum.comparison.plan.MAX_INNER_FOLDS", 2)
 
 

@@ -123,7 +123,7 @@ def test_a_spreadsheet_cannot_hold_everything(call, refused, tmp_path, predict, 
     write = ("predict", "m.skops", "new.csv", "--out", "out.xlsx")
     refused(call(*write), 1, r"The text '\x01' has characters that a spreadsheet cannot hold")
     predict(table)
-    monkeypatch.setattr("primum.tables.files.MOST_ROWS", 100)
+    monkeypatch.setattr("primum.tables.files.MAX_SHEET_ROWS", 100)
     refused(call(*write), 1, "A spreadsheet has at most 100 rows: write the predictions as CSV")
     assert not (tmp_path / "out.xlsx").exists()
     refused(call(*write[:-1], "out.pdf"), 2, "or, for a spreadsheet, .xlsx.")

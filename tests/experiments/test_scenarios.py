@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum.experiments.datasets import CATALOGUE
-from primum.experiments.scenarios import PAPER, SCENARIOS, SIMULATED
+from primum.experiments.scenarios import PAPER_UNLABELED, SCENARIOS, SIMULATED
 
 
 @pytest.mark.parametrize("name", [*SIMULATED, "digits"])
@@ -20,7 +20,7 @@ def test_draws_follow_from_the_seed(name):
     assert set(y) == set(range(classes))
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", PAPER_UNLABELED)
 def test_real_data_leave_enough_rows_hidden(name):
     scenario = SCENARIOS[name]
     assert CATALOGUE[name].rows - scenario.n_labeled - scenario.n_unlabeled >= 500

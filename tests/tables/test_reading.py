@@ -163,7 +163,7 @@ class TestMalformedFiles:
         self.refused(table, content, "line 2 has the byte 0xe9", name="t.csv.gz")
 
     def test_a_line_without_end(self, table, monkeypatch):
-        monkeypatch.setattr(csv_files, "MAX_LINE_LENGTH", 1000)
+        monkeypatch.setattr(csv_files, "MAX_LINE_CHARACTERS", 1000)
         self.refused(table, "a,b\n" + "0" * 5000, "line 2, has more than 1000 characters")
 
     def test_a_field_without_end(self, table):

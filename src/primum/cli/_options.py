@@ -374,7 +374,7 @@ def _rows(parts: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
         yield from zip(*(array.to_pylist() for array in arrays), strict=True)
 
 
-LONGEST_NAME = 200  # bytes: file systems allow 255, and an unfinished file has a longer name
+MAX_NAME_BYTES = 200  # bytes: file systems allow 255, and an unfinished file has a longer name
 
 
 def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
@@ -431,7 +431,7 @@ def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -
 def check_length(out: Path) -> None:
     """Raise an error for a name that a file system would not accept."""
     for part in out.parts:
-        if len(os.fsencode(part)) > LONGEST_NAME:
+        if len(os.fsencode(part)) > MAX_NAME_BYTES:
             raise click.BadParameter(
                 f"the name {part[:20]}... has {len(part)} characters: choose a shorter one."
             )

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 MODELS = [BASELINE, *(name for name, _ in default_baselines())]
 # The methods that are compared by default, by the keys under which they are requested: their name
 # in ``primum.compare``, and whether they use unlabelled rows.
-DEFAULT = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
+DEFAULT_METHODS = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(variant.name): variant for variant in commands()}
 # Supervised models that are compared, or compared with, only if they are asked for.
 REQUESTED = {key_of(name): name for name in ON_REQUEST}
@@ -71,14 +71,14 @@ def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[A
 def _find(name: str) -> Any:
     """Return a method: the name of a default one, or (name, classifier, uses_unlabeled)."""
     key = key_of(name)
-    if key in DEFAULT:
-        return DEFAULT[key][0]
+    if key in DEFAULT_METHODS:
+        return DEFAULT_METHODS[key][0]
     if key in REQUESTED:
         return _installed(REQUESTED[key])
     if key in FURTHER:
         variant = FURTHER[key]
         return variant.name, variant.estimator(), not variant.supervised
-    meant = suggestion(key, [*DEFAULT, *FURTHER, *REQUESTED])
+    meant = suggestion(key, [*DEFAULT_METHODS, *FURTHER, *REQUESTED])
     raise click.BadParameter(f"unknown method {name!r}{meant}; --list-methods lists them.")
 
 
@@ -108,7 +108,7 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
     """Print the names of all methods, and end."""
     if not wanted or context.resilient_parsing:
         return
-    lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT.items()]
+    lines = [(key, "compared by default", uses) for key, (_, uses) in DEFAULT_METHODS.items()]
     lines += [(key, known.method, not known.supervised) for key, known in FURTHER.items()]
     lines += [
         (key, f"of the package {name}" if name in PACKAGES else "scikit-learn's booster", False)
@@ -428,7 +428,7 @@ def check_model_name(
         return
     if path is None:
         raise click.UsageError("--model names the model to save: pass --save-model PATH as well.")
-    chosen = DEFAULT.values() if isinstance(methods, str) else methods
+    chosen = DEFAULT_METHODS.values() if isinstance(methods, str) else methods
     parts = MODELS if isinstance(baseline, str) else [BASELINE, *baseline]
     parts = parts[:1] if ruled and len(parts) > 2 else parts
     names = [*parts, *(one if isinstance(one, str) else one[0] for one in chosen)]
@@ -474,7 +474,7 @@ def _plain_errors(output: options.ComparisonOutput) -> Iterator[None]:
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
-MAX_CLASSES = 12
+MAX_CLASSES_SHOWN = 12
 # The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
 TUNED = {
     ("ridge", "logistic"): "tuned ridge and logistic regression",
@@ -549,10 +549,10 @@ def _classes_text(classes: Sequence[ClassFigures]) -> str:
             *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
             "-" if one.n_unlabeled is None else one.n_unlabeled,
         )
-        for one in classes[:MAX_CLASSES]
+        for one in classes[:MAX_CLASSES_SHOWN]
     ]
-    if len(classes) > MAX_CLASSES:
-        rows.append(f"and {len(classes) - MAX_CLASSES} more classes, which the report lists")
+    if len(classes) > MAX_CLASSES_SHOWN:
+        rows.append(f"and {len(classes) - MAX_CLASSES_SHOWN} more classes, which the report lists")
     return "\n".join([head, "-" * TERMINAL_WIDTH, *rows])
 
 

@@ -47,26 +47,26 @@ if TYPE_CHECKING:
     from primum.comparison.result import Comparison
 
 # A class of which fewer rows are found is as good as never predicted.
-LEAST_RECALL = 0.05
+MIN_RECALL = 0.05
 # From here on, scores rank the rows well enough that another threshold is worth trying.
-USEFUL_RANKING = 0.6
+MIN_USEFUL_AUC = 0.6
 # What moves the threshold of a model that finds too few rows of a class.
 SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
 # By which a model that ignores a rare class is not good.
 RANKING = "roc_auc"
 OTHER_SCORINGS = ("balanced_accuracy", RANKING)
 # A class that is predicted for a smaller share of the number of its rows is seldom predicted.
-SELDOM = 0.5
+SELDOM_SHARE = 0.5
 
 
 # The largest errors that are listed; the figures are of all rows.
-MOST_RESIDUALS = 20
+MAX_RESIDUALS = 20
 # Points of the picture: more hide each other.
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 # Changed rows that are listed, and that a report shows; the counts are of all rows.
-MAX_LISTED, MAX_ROWS = 1000, 50
+MAX_LISTED_CHANGES, MAX_SHOWN = 1000, 50
 # Few rows, at most this share, with more than half of the squared error, are worth a look.
-FEW_ROWS, MOST_OF_THE_ERROR = 0.05, 0.5
+FEW_ROWS_SHARE, MIN_ERROR_SHARE = 0.05, 0.5
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class ModelCard(LossCard):
     @property
     def neglected(self) -> list[ClassFigures]:
         """The classes of which the model finds no rows, or hardly any."""
-        return [one for one in self.classes if one.recall is not None and one.recall < LEAST_RECALL]
+        return [one for one in self.classes if one.recall is not None and one.recall < MIN_RECALL]
 
     @property
     def errors_in_words(self) -> str:
@@ -346,7 +346,7 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
 
 def _why_guessing(card: ModelCard) -> str:
     """Return what to do about a model that hardly beats guessing."""
-    if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
+    if card.roc_auc is None or card.roc_auc < MIN_USEFUL_AUC:
         return "Either the columns say little about the class, or more labels are needed."
     ranks = f"Yet it ranks rows well (area under the ROC curve {card.roc_auc:.2f})"
     if card.decides:
@@ -371,7 +371,7 @@ def _rarer(card: ModelCard) -> int:
 def _rarely_predicts_the_rarer(card: ModelCard) -> bool:
     """Return whether the rarer class is predicted for far fewer rows than belong to it."""
     counts, rarer = np.array(card.confusion), _rarer(card)
-    return bool(counts[:, rarer].sum() < SELDOM * counts[rarer].sum())
+    return bool(counts[:, rarer].sum() < SELDOM_SHARE * counts[rarer].sum())
 
 
 def _neglected_alert(card: ModelCard) -> list[Alert]:
@@ -382,9 +382,7 @@ def _neglected_alert(card: ModelCard) -> list[Alert]:
     rest = [one for one in card.neglected if column[one.name] > 0]
     found = [f"never predicts {_with_counts(never)}"] if never else []
     if rest:
-        found.append(
-            f"finds less than {LEAST_RECALL:.0%} of the rows of class {_with_counts(rest)}"
-        )
+        found.append(f"finds less than {MIN_RECALL:.0%} of the rows of class {_with_counts(rest)}")
     text = f"The recommended model {' and '.join(found)}. {_advice(card)}"
     return [Alert("neglected class", text)]
 
@@ -405,7 +403,7 @@ def _advice(card: ModelCard) -> str:
     scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
     scoring = f"compare by another scoring, such as {' or '.join(scorings)}"
     advice = f"{scoring}, or label more rows of {which}"
-    if card.roc_auc is None or card.roc_auc < USEFUL_RANKING:
+    if card.roc_auc is None or card.roc_auc < MIN_USEFUL_AUC:
         return f"If {which} {matter}, {advice}."
     return (
         "Its scores still tell the classes apart (area under the ROC curve "
@@ -628,7 +626,7 @@ class NumberCard(LossCard):
     @property
     def largest(self) -> tuple[Residual, ...]:
         """The rows with the largest errors."""
-        return self.residuals[:MOST_RESIDUALS]
+        return self.residuals[:MAX_RESIDUALS]
 
     @property
     def classes(self) -> tuple[ClassFigures, ...]:
@@ -696,11 +694,11 @@ class NumberCard(LossCard):
 def _outlier_alert(card: NumberCard) -> list[Alert]:
     """Return an alert if a few rows make up most of the squared error."""
     squares = np.array([(one.predicted - one.truth) ** 2 for one in card.residuals])
-    few = int(FEW_ROWS * len(squares))
-    if few < 1 or squares[:few].sum() <= MOST_OF_THE_ERROR * squares.sum():
+    few = int(FEW_ROWS_SHARE * len(squares))
+    if few < 1 or squares[:few].sum() <= MIN_ERROR_SHARE * squares.sum():
         return []
     shares = np.cumsum(squares) / squares.sum()
-    n_rows = int(np.searchsorted(shares, MOST_OF_THE_ERROR)) + 1
+    n_rows = int(np.searchsorted(shares, MIN_ERROR_SHARE)) + 1
     make = "makes" if n_rows == 1 else "make"
     which = "it is" if n_rows == 1 else "they are"
     return [
@@ -762,9 +760,9 @@ def _residuals(
 ) -> tuple[Residual, ...]:
     """Return rows by the size of their error; of very many, the largest and some at random."""
     order = np.argsort(-np.abs(predicted - truth), kind="stable")
-    if len(order) > MOST_POINTS:
-        rest = np.random.default_rng(0).permutation(np.arange(MOST_RESIDUALS, len(order)))
-        kept = np.append(np.arange(MOST_RESIDUALS), np.sort(rest[: MOST_POINTS - MOST_RESIDUALS]))
+    if len(order) > MAX_POINTS:
+        rest = np.random.default_rng(0).permutation(np.arange(MAX_RESIDUALS, len(order)))
+        kept = np.append(np.arange(MAX_RESIDUALS), np.sort(rest[: MAX_POINTS - MAX_RESIDUALS]))
         order = order[kept]
     return tuple(
         Residual(int(rows[i]), id_of(ids, rows[i]), float(truth[i]), float(predicted[i]))
@@ -864,7 +862,7 @@ class Changes:
         header = ("By the baseline", f"By {method}")
         pairs = [(old, new, Cell.of(count)) for old, new, count in self.counts]
         by_class = PageTable.of("Unlabelled rows by predicted class.", (*header, "Rows"), pairs)
-        cells = [(row.shown, row.baseline, row.method) for row in self.rows[:MAX_ROWS]]
+        cells = [(row.shown, row.baseline, row.method) for row in self.rows[:MAX_SHOWN]]
         first = f"The first {len(cells)} of these rows. {_how_named(self.rows)}"
         rows = PageTable.of(first, ("Row", *header), cells)
         return [Text(text), by_class], [Folded("Which rows", rows)]
@@ -909,7 +907,7 @@ class NumberChanges:
         )
         cells = [
             (row.shown, *_two_and_change(row.baseline, row.method, self.digits))
-            for row in self.rows[:MAX_ROWS]
+            for row in self.rows[:MAX_SHOWN]
         ]
         if not cells:
             return [Text(text)], []
@@ -944,5 +942,5 @@ def _changed_rows(
 ) -> list[ChangedRow]:
     """Return the first of the unlabelled rows at some places, with both predictions."""
     rows, ids = result.plan.table.known.unlabeled.tolist(), result.row_ids
-    first = places[:MAX_LISTED]
+    first = places[:MAX_LISTED_CHANGES]
     return [ChangedRow(rows[i], id_of(ids, rows[i]), baseline[i], own[i]) for i in first]

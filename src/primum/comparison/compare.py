@@ -350,7 +350,7 @@ def compare(
 
 
 # Rows to which a transformer is fitted to find out whether it needs labels.
-MOST_TRIED = 500
+MAX_TRIED_ROWS = 500
 # What the command cannot do.
 OWN_MODEL = ", or pass (name, estimator)"
 
@@ -419,7 +419,7 @@ def needs_labels(prepare: Any, X: Any) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MOST_TRIED))))
+            clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MAX_TRIED_ROWS))))
         except Exception:  # whatever it raises: it is judged in nested splits, which are valid
             return True
     return False

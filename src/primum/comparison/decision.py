@@ -131,7 +131,7 @@ def without_rules(entries: Sequence[Entry]) -> list[Entry]:
 N_RESAMPLES = 200
 N_THRESHOLDS = 21
 # The rule without costs: the class with the larger score.
-HALF = 0.5
+DEFAULT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def decision_of(result: "Comparison", model: Any) -> Decision | None:
     units = rows if table.groups is None else table.groups[table.labels.labeled][rows]
     truth, own = codes == objective.positive, scores[:, objective.positive]
     chosen = getattr(model, "threshold_", None)
-    threshold = HALF if chosen is None else float(chosen)
+    threshold = DEFAULT_THRESHOLD if chosen is None else float(chosen)
     grid = _grid(own, threshold)
     level, interval = interval_level(result.level), None
     if objective.has_rule and getattr(getattr(model, "rule_", None), "tuned", True):

@@ -239,7 +239,7 @@ def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:
 
 TITLE = "Do the unlabelled rows help?"
 # More rows would hide the rest of the report.
-MAX_ROWS = 50
+MAX_SHOWN = 50
 MAX_COEFFICIENTS = 30
 # What stands for a number that there is not.
 NONE = Cell("–")
@@ -613,8 +613,8 @@ def _left_out(result: "Comparison") -> list[PageBlock]:
     ]
     if not sentences:
         return [Text("No fit failed, and nothing was left out.")]
-    more = len(sentences) - MAX_ROWS
-    return [Bullets([*sentences[:MAX_ROWS], *([f"{more} more are not shown."] * (more > 0))])]
+    more = len(sentences) - MAX_SHOWN
+    return [Bullets([*sentences[:MAX_SHOWN], *([f"{more} more are not shown."] * (more > 0))])]
 
 
 def _run(result: "Comparison") -> list[PageBlock]:

@@ -38,7 +38,7 @@ from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
 # In which the default classifiers are tuned, and decision rules chosen.
-MAX_INNER_FOLDS, LEAST_FOLDS = 3, 2
+MAX_INNER_FOLDS, MIN_INNER_FOLDS = 3, 2
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 ALL = "all"
 # A fit to all labelled rows, of a classifier that is judged by cross-fitted scores. In folders that
@@ -578,12 +578,12 @@ class ComparisonPlan:
         least = self._fewest_to_tune
         n_folds = min(least, MAX_INNER_FOLDS)
         left = least - ceil(least / n_folds)
-        return min(left, n_folds) if within and left >= LEAST_FOLDS else n_folds
+        return min(left, n_folds) if within and left >= MIN_INNER_FOLDS else n_folds
 
     @property
     def rule_folds(self) -> int:
         """Number of folds in which decision rules are chosen."""
-        return max(min(self._fewest_to_tune, MAX_INNER_FOLDS), LEAST_FOLDS)
+        return max(min(self._fewest_to_tune, MAX_INNER_FOLDS), MIN_INNER_FOLDS)
 
     @property
     def _fewest_to_tune(self) -> int:

@@ -20,7 +20,7 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray
 from primum._words import find_name, listed
-from primum.comparison.card import MAX_LISTED, Changes, ModelCard, NumberCard, NumberChanges
+from primum.comparison.card import MAX_LISTED_CHANGES, Changes, ModelCard, NumberCard, NumberChanges
 from primum.comparison.decision import Decision, decision_of, fitted_parts
 from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
 from primum.comparison.page import (
@@ -791,7 +791,7 @@ class Comparison:
             "decision": None if self.decision is None else self.decision.to_dict(),
             "changed": None if changed is None else changed.to_dict(),
             "settlement": None if settled is None else settled.to_dict(),
-            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED]],
+            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED_CHANGES]],
             "shares": None if self.shares is None else self.shares.to_dict(),
         }
 

@@ -78,9 +78,9 @@ def assume_drawn_shares(
 
 
 # With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
-TRIAL_PART, TRIAL_ROWS = 8, 50
+TRIAL_PART, MIN_TRIAL_ROWS = 8, 50
 # A method that judges itself fits the baselines in about this many splits, whatever its limit.
-LEAST_SPLITS = 10
+MIN_SELF_JUDGED_SPLITS = 10
 # Its share of the time that is left when it begins.
 SELF_JUDGED_SHARE = 0.6
 # Whose predictions of the unlabelled rows are kept: those of the method, and of its twin.
@@ -224,7 +224,7 @@ class _Run:
     def _self_judged(self, tasks: list[Task]) -> Iterator[tuple[Unit, Fit]]:
         """Yield the fits of methods that judge themselves, each with a part of the time left."""
         names = [entry.name for entry in self.plan.baselines]
-        least = LEAST_SPLITS * sum(self._seconds_of([], name) for name in names)
+        least = MIN_SELF_JUDGED_SPLITS * sum(self._seconds_of([], name) for name in names)
         for task in tasks:
             if least < self._left:
                 yield from self._run_parallel([task], SELF_JUDGED_SHARE * self._left)
@@ -247,7 +247,7 @@ class _Run:
         """
         labeled = known_mask(self.plan.table.target.y[task.train])
         unknown = np.flatnonzero(~labeled)
-        if len(unknown) < TRIAL_ROWS * TRIAL_PART:
+        if len(unknown) < MIN_TRIAL_ROWS * TRIAL_PART:
             return 0.0
         some = unknown[::TRIAL_PART]
         rows = task.train[np.sort(np.concatenate([np.flatnonzero(labeled), some]))]
@@ -573,7 +573,7 @@ def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, A
     return *own, *target.predict(twin, X, f"{name}, supervised")
 
 
-SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_BETWEEN_POLLS = 0.2
 
 
 def run_parallel(
@@ -605,5 +605,5 @@ def _watch(parent: int) -> None:
             process.join()
     else:
         while os.getppid() == parent:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_POLLS)
     os._exit(1)

@@ -78,7 +78,7 @@ ANSWERS = {
     CANNOT_TELL: "cannot tell",
 }
 # The numbers of a chart are listed where a bound changes, at most at so many places.
-MAX_STEPS = 60
+MAX_CHART_STEPS = 60
 
 
 def model_in_words(name: str) -> str:
@@ -604,7 +604,7 @@ def settlement_chart(found: SettledPair) -> Chart:
 def _steps(path: Sequence[tuple[int, int]], what: str) -> PageTable:
     """Return the bounds where they change, the last always."""
     changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
-    step = -(-len(changes) // MAX_STEPS)
+    step = -(-len(changes) // MAX_CHART_STEPS)
     places = sorted({*changes[::step], len(path) - 1})
     rows = [(Cell.of(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
     return PageTable.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)

@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from primum.comparison.result import Comparison
 
 # Grids as coarse as that of logistic regression: tuning is repeated in every training set.
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-METRICS = (0.0, 0.5)
+FEW_ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+FEW_METRICS = (0.0, 0.5)
 # With several classes a fit takes many times as long.
-SEVERAL_CLASSES = ((1e-2, 1e-1, 1.0), (0.0,))
+SEVERAL_CLASSES_GRID = ((1e-2, 1e-1, 1.0), (0.0,))
 # The types of baselines that the safe stacks have by the same name.
 OF_STACK: dict[str, type] = {
     "ridge": TunedRidgeClassifier,
@@ -85,9 +85,9 @@ OF_NUMBER_STACK: dict[str, type] = {
     **dict.fromkeys(ON_REQUEST, CandidateRegressor),
 }
 # Labelled rows of a class: one is held out, and two are split again where something is tuned.
-LEAST_TO_TUNE, LEAST = 3, 2
+MIN_LABELS_TO_TUNE, MIN_LABELS = 3, 2
 # Of numbers, a ridge is tuned with at least two rows in each of two folds.
-LEAST_NUMBERS = 6
+MIN_NUMBERS_TO_TUNE = 6
 # A class with at most this share of the labels is rare, and fewer labels of it are few.
 RARE_SHARE, FEW_LABELS = 0.1, 20
 # Of known numbers, in a table.
@@ -111,7 +111,7 @@ def default_methods(
     The last two are supervised alternatives to the baseline: without them, nobody would know
     whether a model of another kind is better than unlabelled rows can make a linear one.
     """
-    grid = (PENALTIES, METRICS) if n_classes == 2 else SEVERAL_CLASSES
+    grid = (FEW_ALPHAS, FEW_METRICS) if n_classes == 2 else SEVERAL_CLASSES_GRID
     methods = [
         ("safe stack", SafeClassifier(baseline=baseline, scoring=scoring), True),
         ("ICLS", ICLSClassifierCV(*grid, cv=inner), True),
@@ -334,7 +334,7 @@ class ClassTarget(PredictedTarget):
         ``models`` are the baselines and the methods; default ones, which are names, are tuned.
         """
         labels, at_random = self.known, "" if chosen is None else ", drawn at random"
-        needed = LEAST_TO_TUNE if any(map(_has_default, models)) else LEAST
+        needed = MIN_LABELS_TO_TUNE if any(map(_has_default, models)) else MIN_LABELS
         counts = labels.counts.tolist()
         rare = [
             f"{name!r} ({count})"
@@ -602,7 +602,9 @@ class NumberTarget(PredictedTarget):
         stack = SafeRegressor(baseline=baseline, scoring=scoring, bounds=self.limits)
         methods: list[tuple[str, Any, bool]] = [("safe stack", stack, True)]
         if self.limits is not None:
-            tuned = ICLSRegressorCV(PENALTIES, METRICS, bounds=self.limits, cv=inner, shuffle=True)
+            tuned = ICLSRegressorCV(
+                FEW_ALPHAS, FEW_METRICS, bounds=self.limits, cv=inner, shuffle=True
+            )
             methods.append(("ICLS", tuned, True))
         alternatives = (("forest", ForestRegressor()), ("boosting", BoostingRegressor()))
         return [*methods, *((name, estimator, False) for name, estimator in alternatives)]
@@ -611,7 +613,7 @@ class NumberTarget(PredictedTarget):
         return number_baseline(baselines)
 
     def check_sizes(self, chosen: Mask | None, *models: Any) -> None:  # noqa: D102
-        needed = LEAST_NUMBERS if any(map(_has_default, models)) else LEAST
+        needed = MIN_NUMBERS_TO_TUNE if any(map(_has_default, models)) else MIN_LABELS
         count, at_random = len(self.known.labeled), "" if chosen is None else ", drawn at random"
         if count < needed:
             raise ValueError(

@@ -145,7 +145,7 @@ FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the co
 WITHHELD = "If no rows belong together:"
 NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 # Differences that are smaller than rounding errors are shown as 0.
-DIGITS = 12
+ROUNDED_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -501,7 +501,7 @@ def _twin_sentence(method: MethodResult) -> str:
 
 
 def _shown(value: float | None) -> float | None:
-    return None if value is None else round(value, DIGITS) + 0.0
+    return None if value is None else round(value, ROUNDED_DIGITS) + 0.0
 
 
 def table_row(method: MethodResult) -> dict[str, Any]:

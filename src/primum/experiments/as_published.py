@@ -20,7 +20,7 @@ from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import ClassData
 from primum.rows import Rows
 
-PSEUDO_INVERSE = float(np.finfo(float).eps ** 0.5)
+PSEUDO_INVERSE_RCOND = float(np.finfo(float).eps ** 0.5)
 
 
 class PseudoInverse(LeastSquaresBase):
@@ -53,7 +53,7 @@ class PublishedLeastSquares(PseudoInverse, methods.LeastSquaresClassifier):
         alpha: float = 0.0,
         *,
         fit_intercept: bool = True,
-        rcond: float | None = PSEUDO_INVERSE,
+        rcond: float | None = PSEUDO_INVERSE_RCOND,
     ) -> None:
         super().__init__(alpha, fit_intercept=fit_intercept)
         self.rcond = rcond
@@ -62,7 +62,7 @@ class PublishedLeastSquares(PseudoInverse, methods.LeastSquaresClassifier):
 class PublishedUSM(PseudoInverse, methods.USMClassifier):
     """``USMClassifier`` with a pseudo-inverse."""
 
-    def __init__(self, *, rcond: float | None = PSEUDO_INVERSE) -> None:
+    def __init__(self, *, rcond: float | None = PSEUDO_INVERSE_RCOND) -> None:
         super().__init__()
         self.rcond = rcond
 
@@ -70,7 +70,7 @@ class PublishedUSM(PseudoInverse, methods.USMClassifier):
 class PublishedEM(PseudoInverse, methods.EMLeastSquaresClassifier):
     """``EMLeastSquaresClassifier`` with a pseudo-inverse."""
 
-    def __init__(self, labels: str = "soft", *, rcond: float | None = PSEUDO_INVERSE) -> None:
+    def __init__(self, labels: str = "soft", *, rcond: float | None = PSEUDO_INVERSE_RCOND) -> None:
         super().__init__(labels)
         self.rcond = rcond
 
@@ -78,7 +78,7 @@ class PublishedEM(PseudoInverse, methods.EMLeastSquaresClassifier):
 class PublishedHealyWestmacott(PseudoInverse, methods.HealyWestmacottClassifier):
     """``HealyWestmacottClassifier`` with a pseudo-inverse."""
 
-    def __init__(self, *, rcond: float | None = PSEUDO_INVERSE, tol: float = 1e-10) -> None:
+    def __init__(self, *, rcond: float | None = PSEUDO_INVERSE_RCOND, tol: float = 1e-10) -> None:
         super().__init__(tol=tol)
         self.rcond = rcond
 
@@ -100,7 +100,7 @@ class PublishedICLS(PseudoInverse, methods.ICLSClassifier):
         tie_break: str = "half",
         prior: Any = None,
         fit_intercept: bool = True,
-        rcond: float | None = PSEUDO_INVERSE,
+        rcond: float | None = PSEUDO_INVERSE_RCOND,
         tol: float = 1e-8,
     ) -> None:
         super().__init__(

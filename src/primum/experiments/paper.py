@@ -46,7 +46,7 @@ PUBLISHED_FILES = {
 SEARCH, OTHER_SEARCH = "TSVM", "TSVM (annealing)"
 NAMES = {"error": "error", "loss_test": "test loss"}
 # Objectives whose relative difference is smaller belong to the same minimum: searches stop closer.
-SAME_MINIMUM = 1e-6
+MINIMUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ PLANS = {
 
 
 # Of an illustration: the draws from which the clearest is chosen, and its labels of each class.
-DRAWS, LABELED_PER_CLASS = 20, 2
+ILLUSTRATION_DRAWS, LABELED_PER_CLASS = 20, 2
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def most_moved(
     """Return, of several draws of labelled rows, the one that the unlabelled rows move most."""
     oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
     draws = []
-    for _ in range(DRAWS):
+    for _ in range(ILLUSTRATION_DRAWS):
         members = (np.flatnonzero(y == label) for label in (0, 1))
         labeled = np.concatenate([rng.choice(rows, LABELED_PER_CLASS) for rows in members])
         labels = np.full(len(y), -1)
@@ -334,8 +334,8 @@ def minima_of(folds: pd.DataFrame) -> Minima:
         len(folds),
         float(objective[SEARCH].mean()),
         float(objective[OTHER_SEARCH].mean()),
-        float(np.mean(change < -SAME_MINIMUM)),
-        float(np.mean(change > SAME_MINIMUM)),
+        float(np.mean(change < -MINIMUM_TOLERANCE)),
+        float(np.mean(change > MINIMUM_TOLERANCE)),
         {measure: _shift(folds[measure]) for measure in NAMES},
     )
 

@@ -32,7 +32,7 @@ from primum.experiments.measures import score_probability
 from primum.experiments.methods import Method
 from primum.experiments.paper import ExperimentPlan
 from primum.experiments.runner import run_missing
-from primum.experiments.scenarios import COLUMNS, TABLES, Draw
+from primum.experiments.scenarios import SKLEARN_COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
@@ -49,11 +49,11 @@ from primum.safe.stack import Stack, StackedClassifier, number_stack_of, stack_o
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
 # |t| above this is a difference; 5% two-sided with 20 repeats.
-CRITICAL = 2.1
+CRITICAL_T = 2.1
 # The level of the family of tests over all data sets, after Holm's correction.
-LEVEL = 0.05
+FAMILY_LEVEL = 0.05
 # Smaller differences of errors and losses are rounding.
-LEAST_DIFFERENCE = 1e-12
+MIN_DIFFERENCE = 1e-12
 # In the race for numbers: the share of the rows for training, and the rows of a simulated problem.
 TRAINING_SHARE, N_ROWS = 0.8, 1000
 Unit = tuple[str, int]  # problem with its number of labels, and repeat
@@ -134,9 +134,9 @@ def paired_differences(
 
 def paired_t(change: Floats) -> tuple[float, float]:
     """Return t and the two-sided p of differences; equal models have t = 0 and p = 1."""
-    if len(change) < 2 or np.abs(change).max() <= LEAST_DIFFERENCE:
+    if len(change) < 2 or np.abs(change).max() <= MIN_DIFFERENCE:
         return 0.0, 1.0
-    if np.ptp(change) <= LEAST_DIFFERENCE:
+    if np.ptp(change) <= MIN_DIFFERENCE:
         return float(np.sign(change[0]) * np.inf), 0.0
     t, p = stats.ttest_1samp(change, 0.0)
     return float(t), float(p)
@@ -151,8 +151,8 @@ def race_summary(compared: DataFrame) -> DataFrame:
     """
     rows = []
     for name, group in compared.groupby("classifier", sort=False):
-        sure, sign = holm(group["p"].to_numpy()) <= LEVEL, np.sign(group["mean"].to_numpy())
-        better, worse = group["t"] < -CRITICAL, group["t"] > CRITICAL
+        sure, sign = holm(group["p"].to_numpy()) <= FAMILY_LEVEL, np.sign(group["mean"].to_numpy())
+        better, worse = group["t"] < -CRITICAL_T, group["t"] > CRITICAL_T
         counts = (better, worse, sure & (sign < 0), sure & (sign > 0))
         numbers = (int(chosen.sum()) for chosen in counts)
         rows.append((name, group["mean"].mean(), *numbers, group["mean"].max()))
@@ -254,7 +254,7 @@ def unit_name(problem: str, n_labeled: int) -> str:
 
 def _identity(draw: Draw, name: str) -> str:
     """Return what identifies a problem in the configuration."""
-    if name not in COLUMNS:
+    if name not in SKLEARN_COLUMNS:
         return f"simulated, {name}"
     X, y = draw(np.random.default_rng(0), 0)
     table = np.column_stack([X, y])
@@ -361,7 +361,7 @@ def race_totals(table: DataFrame) -> DataFrame:
     """
     rows = []
     for (number, name), group in table.groupby(["n_labeled", "model"], sort=False):
-        sure, mean = group["p_holm"] <= LEVEL, float(np.exp(np.log(group["ratio"]).mean()))
+        sure, mean = group["p_holm"] <= FAMILY_LEVEL, float(np.exp(np.log(group["ratio"]).mean()))
         counts = (int((sure & (sign * group["t"] > 0)).sum()) for sign in (-1, 1))
         rows.append((number, name, mean, *counts, float(group["ratio"].max())))
     return DataFrame(rows, columns=["n_labeled", "model", "mean", "better", "worse", "largest"])

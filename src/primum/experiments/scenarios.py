@@ -164,7 +164,7 @@ SIMULATED = {
     "rare class": (rare_class, 100, 500),
 }
 # Of those with at least 600 rows, how many unlabelled ones leave 500 hidden.
-PAPER = {
+PAPER_UNLABELED = {
     "coil2": 500, "diabetes": 160, "digit1": 500, "g241c": 500, "g241d": 500, "mammography": 200,
     "transfusion": 140, "usps": 500,
 }  # fmt: skip
@@ -174,7 +174,7 @@ SCENARIOS = {
     # Together they are one family of 104 problems.
     **{
         name: Scenario("the paper's sets", of_paper(name), 100, n_unlabeled, 13)
-        for name, n_unlabeled in PAPER.items()
+        for name, n_unlabeled in PAPER_UNLABELED.items()
     },
 }
 
@@ -268,7 +268,7 @@ def _features_of(load: Callable[..., Any]) -> Callable[[], Floats]:
 
 
 # Columns of tables of scikit-learn.
-COLUMNS: dict[str, Draw] = {
+SKLEARN_COLUMNS: dict[str, Draw] = {
     "diabetes": column_of(_diabetes, -1),
     "wine: alcohol": column_of(_features_of(load_wine), 0),
     "wine: proline": column_of(_features_of(load_wine), -1),
@@ -279,7 +279,7 @@ COLUMNS: dict[str, Draw] = {
 }
 # The race against tuned ridge regression.
 TABLES: dict[str, Draw] = {
-    **COLUMNS,
+    **SKLEARN_COLUMNS,
     "Friedman 1": friedman(0),
     "Friedman 2": friedman(1),
     "Friedman 3": friedman(2),

@@ -46,7 +46,7 @@ from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore, Unit, identity_of, identity_of_data
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.runner import run_missing
-from primum.experiments.scenarios import PAPER, SCENARIOS, Draw, shuffled
+from primum.experiments.scenarios import PAPER_UNLABELED, SCENARIOS, Draw, shuffled
 from primum.experiments.splits import labeled_first
 from primum.judging import error_bounds
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
@@ -154,7 +154,7 @@ def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed
     draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in given}
     identities: dict[str, Any] = {one.name: identity_of_data(one.X, one.codes) for one in given}
     for name, scenario in SCENARIOS.items():
-        if name not in PAPER and scenario.draw not in draws.values():
+        if name not in PAPER_UNLABELED and scenario.draw not in draws.values():
             draws[name] = scenario.draw
             identities[name] = f"simulated, {scenario.draw.__name__}"
     return Study(draws, identities, Study.repeats if repeats is None else repeats, seed=seed)

@@ -58,10 +58,10 @@ TIME = re.compile(
 # A vector that is written as text: [0.12, -0.3].
 WRITTEN_VECTOR = re.compile(r"\[[-+0-9.eE,;\s]*\]", re.ASCII)
 MARKS = ".,"  # decimal marks
-MOSTLY = 0.8  # with this share of numbers, a column counts as numbers with exceptions
-SAMPLED = 1000  # cells of a column that are searched for a decimal mark
-FEWEST_DOUBTFUL = 3  # cells like 1.234: fewer are not mentioned
-MOST_UNITS = 3  # more different letters are not units
+MOSTLY_SHARE = 0.8  # with this share of numbers, a column counts as numbers with exceptions
+MAX_SAMPLED_CELLS = 1000  # cells of a column that are searched for a decimal mark
+MIN_DOUBTFUL = 3  # cells like 1.234: fewer are not mentioned
+MAX_UNITS = 3  # more different letters are not units
 # The protocols by which libraries exchange tables.
 STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
 
@@ -409,7 +409,7 @@ def decimal_mark_of(frame: "pd.DataFrame", missing: Sequence[str] = ()) -> str:
 
 def sampled_cells(values: Any) -> Any:
     """Return evenly spaced cells of a column."""
-    return values[:: max(1, len(values) // SAMPLED)]
+    return values[:: max(1, len(values) // MAX_SAMPLED_CELLS)]
 
 
 def only_mark(marks: Iterable[str], if_both: str = "") -> str:
@@ -426,7 +426,7 @@ def mark_shown(cells: Iterable[Any]) -> str:
     bare = [split_unit(text)[0] for text in texts]
     counts = {m: int(np.sum([not np.isnan(number_of(t, m)) for t in bare])) for m in MARKS}
     best = max(counts, key=lambda mark: counts[mark])
-    shows = counts[best] >= MOSTLY * len(texts) and counts["."] != counts[","]
+    shows = counts[best] >= MOSTLY_SHARE * len(texts) and counts["."] != counts[","]
     return best if shows else ""
 
 
@@ -436,7 +436,7 @@ def doubtful_mark(cells: "pd.Series", reading: str) -> str:
         return ""
     own, other = (numbers_of(cells, how) for how in (reading, other_mark(reading)))
     doubtful = np.flatnonzero(np.abs(own) < np.abs(other))
-    if len(doubtful) < FEWEST_DOUBTFUL or np.isnan(own).sum() < np.isnan(other).sum():
+    if len(doubtful) < MIN_DOUBTFUL or np.isnan(own).sum() < np.isnan(other).sum():
         return ""
     first = doubtful[0]
     return (
@@ -449,13 +449,13 @@ def common_unit(cells: Iterable[Any]) -> str:
     """Return the unit that at least 80% of the cells have; empty if none does."""
     units, n_cells = _units(cells)
     unit, count = units.most_common(1)[0] if units else ("", 0)
-    return unit if count >= MOSTLY * n_cells else ""
+    return unit if count >= MOSTLY_SHARE * n_cells else ""
 
 
 def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
     """Return a sentence on numbers with several units; empty if there is only one."""
     units, n_cells = _units(cells)
-    if not 1 < len(units) <= MOST_UNITS or units.total() < MOSTLY * n_cells:
+    if not 1 < len(units) <= MAX_UNITS or units.total() < MOSTLY_SHARE * n_cells:
         return ""
     examples = " and ".join(repr(unit) for unit, _ in units.most_common(2))
     return (

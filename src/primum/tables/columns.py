@@ -7,7 +7,7 @@ Embeddings are numbers that only mean something together: a column whose cells a
 length (lists in Parquet or in a DataFrame, or written as text, ``[0.12, -0.3]``), or consecutive
 columns such as ``emb_0`` to ``emb_767``. Either way they form one block of features. Columns of
 numbers that are merely called x1 to x9 may have different units and form no block: the columns of
-an embedding are named as such, at least LEAST_COLUMNS in number, and similar in scale.
+an embedding are named as such, at least MIN_EMBEDDING_COLUMNS in number, and similar in scale.
 """
 
 import re
@@ -27,7 +27,7 @@ from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK
 from primum.tables.cells import (
     FALSE,
     ISO,
-    MOSTLY,
+    MOSTLY_SHARE,
     TRUE,
     USUAL_MISSING,
     common_unit,
@@ -49,14 +49,14 @@ from primum.tables.cells import (
     vectors_of,
 )
 from primum.tables.labels import CHOSEN, MARKS_CHOSEN, NUMBERS_SHEET
-from primum.tables.text import LEAST_WORDS, Vocabulary, find_vocabulary, words_per_cell
+from primum.tables.text import MIN_TEXT_WORDS, Vocabulary, find_vocabulary, words_per_cell
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAMES_SHOWN = 8  # columns that an error names
-FEWEST_ROWS = 20  # with fewer rows, distinct integers may well be a feature
-FILLED_SHARE = 0.9  # a running number has at least this share of the integers between its ends
+MIN_NUMBERED_ROWS = 20  # with fewer rows, distinct integers may well be a feature
+MIN_FILLED_SHARE = 0.9  # a running number has at least this share of the integers between its ends
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
 
 
@@ -79,7 +79,7 @@ def looks_like_identifier(name: str, values: Floats) -> bool:
     It may if all its values are distinct integers and either are sorted, or the name contains a
     word for an identifier, as in ``patient_id`` or ``CustomerID``.
     """
-    if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
+    if len(values) <= MIN_NUMBERED_ROWS or not np.array_equal(values, np.rint(values)):
         return False
     steps = np.diff(values)
     if (steps > 0).all() or (steps < 0).all():
@@ -90,22 +90,22 @@ def looks_like_identifier(name: str, values: Floats) -> bool:
 
 def is_running_number(values: Floats) -> bool:
     """Return whether values are distinct integers without large gaps, in any order."""
-    if len(values) <= FEWEST_ROWS or not np.array_equal(values, np.rint(values)):
+    if len(values) <= MIN_NUMBERED_ROWS or not np.array_equal(values, np.rint(values)):
         return False
     span = float(values.max() - values.min()) + 1
-    return len(np.unique(values)) == len(values) and span <= len(values) / FILLED_SHARE
+    return len(np.unique(values)) == len(values) and span <= len(values) / MIN_FILLED_SHARE
 
 
 # Cells of another kind count as missing if at least this share of a column is of one kind.
 MAIN_SHARE = 0.9
 # With at least this share of missing cells, a further column marks them.
-INDICATED_SHARE = 0.05
+MIN_INDICATED_SHARE = 0.05
 MAX_LEVELS = 20  # if there are more, the rare ones are grouped
 # With a larger share of distinct cells, text identifies rows or is free text; it has no levels.
-DISTINCT_SHARE = 0.5
-LONG_TEXT = 30  # characters on average: more than a name
+MAX_LEVELS_SHARE = 0.5
+MAX_NAME_CHARACTERS = 30  # characters on average: more than a name
 # Words on average: with more, cells are free text even if some of them are equal.
-WORDS_OF_SENTENCE = 6
+MIN_SENTENCE_WORDS = 6
 NO_TERMS = "No word occurs in two of its cells, so nothing can be learnt from it."
 NO_WORDS = "Its values are long but hardly contain words, so nothing is learnt from them."
 IDENTIFIES = "All of its values are different, so it seems to identify the rows."
@@ -131,11 +131,11 @@ ACTIONS = {
 LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
 
 # The fewest columns of an embedding.
-LEAST_COLUMNS = 8
+MIN_EMBEDDING_COLUMNS = 8
 # Names of the columns of embeddings, with the number of the column.
 NAMED = re.compile(r"(?P<stem>.*(?:emb|vec|latent|dim).*?)(?P<number>\d+)", re.IGNORECASE)
 # The largest standard deviation of its columns, relative to the smallest.
-LARGEST_RATIO = 100.0
+MAX_SCALE_RATIO = 100.0
 
 
 def named_blocks(names: Sequence[str]) -> list[list[str]]:
@@ -160,7 +160,7 @@ def named_blocks(names: Sequence[str]) -> list[list[str]]:
     return [
         run
         for run, numbers in zip(runs, whole, strict=True)
-        if len(run) >= LEAST_COLUMNS and numbers[-1] - numbers[0] == len(numbers) - 1
+        if len(run) >= MIN_EMBEDDING_COLUMNS and numbers[-1] - numbers[0] == len(numbers) - 1
     ]
 
 
@@ -170,7 +170,7 @@ def are_alike(columns: Sequence[Floats]) -> bool:
     if any(len(values) < 2 or np.array_equal(values, np.rint(values)) for values in given):
         return False
     spread = [float(values.std()) for values in given]
-    return min(spread) > 0 and max(spread) <= LARGEST_RATIO * min(spread)
+    return min(spread) > 0 and max(spread) <= MAX_SCALE_RATIO * min(spread)
 
 
 @dataclass(frozen=True)
@@ -400,7 +400,7 @@ def _kind_of_objects(
 
 def _has_one_text(rest: "pd.Series", kind: str, reading: str, strange: "pd.Series") -> bool:
     """Return whether a column has many different numbers, and the same text in all other cells."""
-    if kind != "number" or not 1 < len(strange) <= (1 - MOSTLY) * len(rest):
+    if kind != "number" or not 1 < len(strange) <= (1 - MOSTLY_SHARE) * len(rest):
         return False
     return bool(repeated_text(strange)) and _has_many_numbers(rest, reading)
 
@@ -421,7 +421,7 @@ def _notes_on_numbers(rest: "pd.Series", reading: str, decimal: str) -> list[str
 def _mostly_numbers(rest: "pd.Series", decimal: str) -> str:
     """Return a note on text that repeats among many different numbers."""
     _, reading, is_readable = next(_attempts(rest, decimal))
-    if not len(rest) or np.mean(is_readable) < MOSTLY or not _has_many_numbers(rest, reading):
+    if not len(rest) or np.mean(is_readable) < MOSTLY_SHARE or not _has_many_numbers(rest, reading):
         return ""
     text, count = Counter(map(str, rest[~is_readable])).most_common(1)[0]
     return f"{MOSTLY_NUMBERS} --missing {text[:30]!r} if that marks missing ones." * (count > 1)
@@ -485,13 +485,13 @@ def _odd_cells(count: int, what: str) -> str:
 
 
 def _is_text(given: AnyArray) -> bool:
-    if len(given) <= FEWEST_ROWS:
+    if len(given) <= MIN_NUMBERED_ROWS:
         return False
     n_distinct = len(set(given.tolist()))
-    if n_distinct > DISTINCT_SHARE * len(given):
+    if n_distinct > MAX_LEVELS_SHARE * len(given):
         return True
     texts = [cell for cell in given if isinstance(cell, str)]
-    return n_distinct > MAX_LEVELS and words_per_cell(texts) >= WORDS_OF_SENTENCE
+    return n_distinct > MAX_LEVELS and words_per_cell(texts) >= MIN_SENTENCE_WORDS
 
 
 def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
@@ -514,9 +514,9 @@ def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
 
 
 def _why_text(given: AnyArray, n_distinct: int) -> str:
-    if words_per_cell(given.tolist()) >= LEAST_WORDS:
+    if words_per_cell(given.tolist()) >= MIN_TEXT_WORDS:
         return ""
-    if np.mean([len(text) for text in given]) > LONG_TEXT:
+    if np.mean([len(text) for text in given]) > MAX_NAME_CHARACTERS:
         return NO_WORDS
     if n_distinct == len(given):
         return IDENTIFIES
@@ -564,7 +564,7 @@ def _terms(column: Column) -> str:
 def is_indicated(column: Column) -> bool:
     """Return whether a further column marks the missing cells of a feature."""
     alone = column.kind not in ("category", "text", "vector") and not column.block
-    return alone and column.missing >= INDICATED_SHARE
+    return alone and column.missing >= MIN_INDICATED_SHARE
 
 
 def _percent(share: float) -> str:

@@ -35,11 +35,11 @@ from primum.tables.files import (
 )
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-MAX_LINE_LENGTH = 2**24  # characters; a file without line ends must not be read as one line
+MAX_LINE_CHARACTERS = 2**24  # characters; a file without line ends must not be read as one line
 SNIFFED_LINES = 100  # the separator is detected from these
 CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
 ROWS_AT_A_TIME = 1024  # when rows are read one by one
-FEWEST_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
+MIN_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
 TRUTH = {"true": 1.0, "false": 0.0}
 # Cells that could be read as numbers but are not: booleans, and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
@@ -277,7 +277,7 @@ class CsvTable(TableFile):
 
     def parts(self, numbers: Sequence[str], as_written: Sequence[str] = ()) -> Iterator[TablePart]:  # noqa: D102
         self.require([*numbers, *as_written])
-        rows_per_part = max(FEWEST_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
+        rows_per_part = max(MIN_ROWS_PER_PART, CELLS_PER_PART // len(self.columns))
         # A first, empty part carries the types even if there are no rows.
         for chunk in chain([[]], self.file.chunks(rows_per_part)):
             others = {name: self._cells(chunk, name) for name in as_written}
@@ -348,12 +348,12 @@ def _wider_encoding(start: bytes) -> str | None:
 def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
     """Yield the lines of a file; raise an error for one that is too long to be a row."""
     number = 0
-    while line := text.readline(MAX_LINE_LENGTH):
+    while line := text.readline(MAX_LINE_CHARACTERS):
         number += 1
-        if len(line) == MAX_LINE_LENGTH:
+        if len(line) == MAX_LINE_CHARACTERS:
             raise ValueError(
-                f"{path}, line {number}, has more than {MAX_LINE_LENGTH} characters: this is not a "
-                "table with one row per line."
+                f"{path}, line {number}, has more than {MAX_LINE_CHARACTERS} characters: this is "
+                "not a table with one row per line."
             )
         yield line
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 # The library that reads a spreadsheet, by its suffix.
 SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
-FIRST_ROWS = 50  # rows that are searched for the names of the columns
+HEADER_ROWS = 50  # rows that are searched for the names of the columns
 
 Row = Sequence[Any]
 
@@ -348,15 +348,15 @@ def find_header(rows: Sequence[Row]) -> int:
     int
         The position, from 0.
     """
-    filled = [sum(map(_is_filled, row)) for row in rows[:FIRST_ROWS]]
-    titles = [_is_title(row, max(filled)) for row in rows[:FIRST_ROWS]]
+    filled = [sum(map(_is_filled, row)) for row in rows[:HEADER_ROWS]]
+    titles = [_is_title(row, max(filled)) for row in rows[:HEADER_ROWS]]
     if not (titles and titles[0]) or all(titles):
         return 0
     header = titles.index(False)
     names = [cell.strip() for cell in rows[header] if _is_name(cell)]
     if not filled[header] == len(set(names)) >= max(filled) - 1:
         return 0
-    numbers_below = any(_is_number(cell) for row in rows[header + 1 : FIRST_ROWS] for cell in row)
+    numbers_below = any(_is_number(cell) for row in rows[header + 1 : HEADER_ROWS] for cell in row)
     single = max(filled) > 2 and max(filled[:header]) == 1
     return header if single or numbers_below else 0
 
@@ -381,7 +381,7 @@ def _is_number(cell: Any) -> bool:
     return _is_filled(cell)  # also dates and times
 
 
-MOST_ROWS = 2**20 - 1  # rows of a sheet, without the header
+MAX_SHEET_ROWS = 2**20 - 1  # rows of a sheet, without the header
 
 
 class Spreadsheet(TableFile):
@@ -458,7 +458,7 @@ def _texts(header: "pd.Series") -> list[str]:
 
 def _header_row(cells: "pd.DataFrame") -> int:
     """Return the number of the row with the names, from 1."""
-    filled = cells.dropna(how="all").iloc[:FIRST_ROWS]
+    filled = cells.dropna(how="all").iloc[:HEADER_ROWS]
     if len(filled) == 0:
         return 1
     rows = filled.dropna(axis=1, how="all").to_numpy(dtype=object).tolist()
@@ -505,9 +505,9 @@ def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) 
 
     book = Workbook()
     for number, row in enumerate(rows):
-        if number > MOST_ROWS:
+        if number > MAX_SHEET_ROWS:
             raise ValueError(
-                f"A spreadsheet has at most {MOST_ROWS} rows: write {what} as CSV or Parquet."
+                f"A spreadsheet has at most {MAX_SHEET_ROWS} rows: write {what} as CSV or Parquet."
             )
         book.active.append([_cell(book.active, value, what) for value in row])
     book.save(file)

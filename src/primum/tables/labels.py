@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Integers in canonical form; 007 is a name. pandas writes 7.0 if some labels are missing.
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 WHOLE_FLOAT = re.compile(r"(0|-?[1-9]\d{0,14})\.0", re.ASCII)
-LARGEST = 2**63  # NumPy stores larger integers as objects
+INTEGER_LIMIT = 2**63  # NumPy stores larger integers as objects
 # Common markers of unknown labels, in lower case. They may also be names of classes.
 DOUBTFUL = ("-1", "?", "na", "n/a", "#n/a", "nan", "none", "null", "<na>", "unknown", "missing")
 # If at least this share of the labels is numeric, the others are probably errors.
@@ -99,7 +99,7 @@ def _check_markers(labels: Sequence[Any], where: str, advice: str) -> None:
             f"{text!r} in {where} is one of {len(classes)} different labels: "
             f"{advice.format(repr(text))} if it marks unknown labels; rename it if it is a class."
         )
-    if large := [name for name in classes if type(name) is int and abs(name) >= LARGEST]:
+    if large := [name for name in classes if type(name) is int and abs(name) >= INTEGER_LIMIT]:
         raise ValueError(f"The label {large[0]} in {where} is too large: store the labels as text.")
 
 

@@ -38,7 +38,7 @@ from primum.tables.text import TermWeights, TextFeatures
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
 # A block of an embedding weighs at most as much as this many scaled columns.
-MOST_WEIGHT = 50
+MAX_EMBEDDING_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 
 
@@ -203,7 +203,7 @@ class ScaledTogether(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         self.mean_ = np.where(given, X, 0.0).sum(axis=0) / counts
         variance = float(np.sum(np.where(given, X - self.mean_, 0.0) ** 2 / counts))
-        self.scale_ = float(np.sqrt(variance / min(X.shape[1], MOST_WEIGHT))) or 1.0
+        self.scale_ = float(np.sqrt(variance / min(X.shape[1], MAX_EMBEDDING_WEIGHT))) or 1.0
         return self
 
     def transform(self, X: Any) -> Floats:

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LEAST_ROWS = 3  # above a total
+MIN_ROWS_ABOVE_TOTAL = 3  # above a total
 # Labelled rows of every class that a sample keeps, if there are enough.
-LEAST_OF_CLASS = 50
+MIN_SAMPLED_OF_CLASS = 50
 # Relative tolerance, because rounded cells do not add up exactly.
-SUM_TOLERANCE = 1e-6
+TOTAL_TOLERANCE = 1e-6
 WORDS = re.compile(
     r"\b(sub|grand )?(total|sum|summe|gesamt|totaal|totale|som|suma)s?\b", re.IGNORECASE
 )
@@ -66,7 +66,7 @@ def without_total(
 
 def summed_columns(frame: "pd.DataFrame", target: str | None, missing: Sequence[str]) -> list[str]:
     """Return the columns whose last cell is their sum, if the last row is a total; else none."""
-    if len(frame) <= LEAST_ROWS:
+    if len(frame) <= MIN_ROWS_ABOVE_TOTAL:
         return []
     last = {name: objects_of(frame[name].iloc[-1:], missing)[0] for name in frame.columns}
     if target is not None and last.pop(target, None) is not None:
@@ -99,8 +99,8 @@ def _ends_in_sum(values: Floats) -> bool:
     """Return whether the last of some numbers is the sum of the others, and exceeds all of them."""
     others = values[:-1][~np.isnan(values[:-1])]
     sizes = np.abs(others)
-    close = abs(values[-1] - others.sum()) <= SUM_TOLERANCE * sizes.sum()
-    return bool(close and len(others) >= LEAST_ROWS and abs(values[-1]) > sizes.max())
+    close = abs(values[-1] - others.sum()) <= TOTAL_TOLERANCE * sizes.sum()
+    return bool(close and len(others) >= MIN_ROWS_ABOVE_TOTAL and abs(values[-1]) > sizes.max())
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ def sampled(
     """Return at most about ``max_rows`` rows, in their order, and a sentence on what was left out.
 
     Up to half of them are labelled rows, by class in proportion to their number, but at least
-    LEAST_OF_CLASS of each.
+    MIN_SAMPLED_OF_CLASS of each.
     """
     if len(frame) <= max_rows or target not in frame.columns:
         return frame, ""
@@ -408,6 +408,6 @@ def _labeled_sample(labels: AnyArray, max_rows: int, rng: np.random.Generator) -
     parts = []
     for name in dict.fromkeys(labels[labeled].tolist()):
         rows = labeled[labels[labeled] == name]
-        size = min(len(rows), max(round(share * len(rows)), LEAST_OF_CLASS))
+        size = min(len(rows), max(round(share * len(rows)), MIN_SAMPLED_OF_CLASS))
         parts.append(rng.choice(rows, size, replace=False))
     return np.concatenate(parts)

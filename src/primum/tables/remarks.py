@@ -57,16 +57,16 @@ if TYPE_CHECKING:
 
 
 # What has a probability below 2**-20 by chance is no accident.
-LEAST_BITS = 20
+MIN_BITS = 20
 # Share of the errors of guessing avoided, or of the variance explained: at least the first by a
 # leaking column alone, at most the second by all others together.
-NEARLY_ALL, NOT_NEARLY_ALL = 0.95, 0.5
+MIN_TELLING_SHARE, MAX_OTHERS_SHARE = 0.95, 0.5
 # Labelled rows, folds and trees of the forest that judges the other columns: more only cost time.
-MAX_ROWS, N_FOLDS, N_TREES = 2000, 3, 25
+MAX_FOREST_ROWS, N_FOREST_FOLDS, N_FOREST_TREES = 2000, 3, 25
 # Fewer numbers may have the order of the target by chance.
-LEAST_ROWS = 20
+MIN_ORDER_ROWS = 20
 # The least rank correlation of two orders that are nearly the same.
-SAME_ORDER = 0.9995
+MIN_RANK_CORRELATION = 0.9995
 ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
 
@@ -179,7 +179,7 @@ def corresponds(cells: Index, codes: Index) -> bool:
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     bits = float(-(counts - 1) @ np.log2(counts / counts.sum()))
-    return pairs == len(np.unique(cells)) == len(counts) and bits >= LEAST_BITS
+    return pairs == len(np.unique(cells)) == len(counts) and bits >= MIN_BITS
 
 
 def right_alone(cells: Cells, codes: Index) -> int:
@@ -220,7 +220,7 @@ def _telling_labels(
     from sklearn.ensemble import RandomForestClassifier
 
     n_rows, guessed = len(codes), int(np.bincount(codes).max())
-    if guessed == n_rows or -n_rows * log2(guessed / n_rows) < LEAST_BITS:
+    if guessed == n_rows or -n_rows * log2(guessed / n_rows) < MIN_BITS:
         return
     right = {name: right_alone(cells[name], codes) for name in cells}
     avoided = {c.name: _avoided(right.get(c.name, 0), guessed, n_rows) for c in columns}
@@ -229,7 +229,7 @@ def _telling_labels(
         return
     truth, guess = _by_forest(RandomForestClassifier, X, codes, rest, missing)
     by_others, n_tried = int(np.sum(guess == truth)), len(truth)
-    if _avoided(by_others / n_tried, guessed / n_rows, 1) <= NOT_NEARLY_ALL:
+    if _avoided(by_others / n_tried, guessed / n_rows, 1) <= MAX_OTHERS_SHARE:
         yield (
             f"The column {name!r} may give the label away: it alone predicts {right[name]} of "
             f"{n_rows} labels correctly, and all other columns together {by_others} of {n_tried}."
@@ -243,7 +243,7 @@ def _only_telling(
 
     If there are two, the other columns predict nearly all as well, and neither is remarkable.
     """
-    telling = [name for name, share in shares.items() if share >= NEARLY_ALL]
+    telling = [name for name, share in shares.items() if share >= MIN_TELLING_SHARE]
     name = telling[0] if len(telling) == 1 else None
     return name, [column for column in columns if column.name != name]
 
@@ -255,9 +255,9 @@ def _by_forest(
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    rows = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
-    model = make_pipeline(preparing(columns, missing), forest(N_TREES, random_state=0))
-    return y[rows], cross_val_predict(model, X.iloc[rows], y[rows], cv=KFold(N_FOLDS))
+    rows = np.random.default_rng(0).permutation(len(y))[:MAX_FOREST_ROWS]
+    model = make_pipeline(preparing(columns, missing), forest(N_FOREST_TREES, random_state=0))
+    return y[rows], cross_val_predict(model, X.iloc[rows], y[rows], cv=KFold(N_FOREST_FOLDS))
 
 
 def _avoided(right: float, guessed: float, n_rows: float) -> float:
@@ -282,13 +282,13 @@ def in_other_units(X: "pd.DataFrame", y: Floats, columns: Sequence[Column]) -> l
     list of str
         Their names.
     """
-    if len(y) < LEAST_ROWS:
+    if len(y) < MIN_ORDER_ROWS:
         return []
     numbers = {column.name: _varied_numbers(X[column.name]) for column in columns}
     return [
         name
         for name, values in numbers.items()
-        if values is not None and abs(float(stats.spearmanr(values, y)[0])) >= SAME_ORDER
+        if values is not None and abs(float(stats.spearmanr(values, y)[0])) >= MIN_RANK_CORRELATION
     ]
 
 
@@ -299,14 +299,14 @@ def _telling_numbers(
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.metrics import r2_score
 
-    if len(y) < LEAST_ROWS or len(columns) < 2:
+    if len(y) < MIN_ORDER_ROWS or len(columns) < 2:
         return
     alone = {column.name: _explained_alone(X[column.name], y) for column in columns}
     name, rest = _only_telling(alone, columns)
     if name is None:
         return
     by_others = float(r2_score(*_by_forest(RandomForestRegressor, X, y, rest, missing)))
-    if by_others <= NOT_NEARLY_ALL:
+    if by_others <= MAX_OTHERS_SHARE:
         yield (
             f"The column {name!r} may give the target away: it alone explains "
             f"{alone[name]:.0%} of the variance, and all other columns together "
@@ -318,7 +318,7 @@ def _varied_numbers(values: "pd.Series") -> Floats | None:
     """Return a column as numbers; None if it has other or missing cells, or few different ones."""
     cells: AnyArray = values.to_numpy()
     numbers = np.empty(0) if cells.dtype == object else cells.astype(float)
-    varied = not np.isnan(numbers).any() and len(np.unique(numbers)) >= LEAST_ROWS
+    varied = not np.isnan(numbers).any() and len(np.unique(numbers)) >= MIN_ORDER_ROWS
     return numbers if varied else None
 
 
@@ -431,15 +431,15 @@ def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[Alert]:
 
 
 # Below this p-value, over all columns, too few values occur in both kinds of rows.
-SIGNIFICANCE = 0.001
+OVERLAP_SIGNIFICANCE = 0.001
 # They must also be at most this share of the number expected by chance.
-FEW_SHARE = 0.5
+MAX_OVERLAP_SHARE = 0.5
 # A column with fewer values among the labelled rows, such as "train" and "test", is no group.
-LEAST_VALUES = 3
+MIN_GROUP_VALUES = 3
 # If a smaller share of the labelled rows repeats a value, groups change little.
-VISIBLE_SHARE = 0.1
+MIN_REPEATED_SHARE = 0.1
 # Upper limit of the exponent s in Chernoff's bound: e**-50 is negligible.
-LARGEST_EXPONENT = 50.0
+MAX_CHERNOFF_EXPONENT = 50.0
 
 
 @dataclass(frozen=True)
@@ -472,10 +472,10 @@ class Repeats:
     def is_remarkable(self, n_tests: int) -> bool:
         """Return whether rows with the same value seem to have been labelled together."""
         return (
-            self.log_p + log(n_tests) < log(SIGNIFICANCE)
-            and self.n_both <= FEW_SHARE * self.expected
-            and self.repeated_share >= VISIBLE_SHARE
-            and self.n_labeled_values >= LEAST_VALUES
+            self.log_p + log(n_tests) < log(OVERLAP_SIGNIFICANCE)
+            and self.n_both <= MAX_OVERLAP_SHARE * self.expected
+            and self.repeated_share >= MIN_REPEATED_SHARE
+            and self.n_labeled_values >= MIN_GROUP_VALUES
         )
 
 
@@ -525,7 +525,7 @@ def _rarity(sizes: Index, n_labeled: int, n_both: int) -> tuple[float, float]:
     if n_both == 0:
         smallest = float(log_alone @ count)
     else:
-        best = optimize.minimize_scalar(bound, bounds=(0, LARGEST_EXPONENT), method="bounded")
+        best = optimize.minimize_scalar(bound, bounds=(0, MAX_CHERNOFF_EXPONENT), method="bounded")
         smallest = float(best.fun)
     given = float(stats.binom.logpmf(n_labeled, n_rows, p))
     return min(smallest - given, 0.0), expected

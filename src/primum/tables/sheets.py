@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 YES = "yes"
 SPREADSHEET = ".xlsx"
 # The most characters that a cell of a spreadsheet can have; programs drop the rest.
-LONGEST_CELL = 32_767
+MAX_CELL_CHARACTERS = 32_767
 # Text that a spreadsheet could take for a formula, and such text after an apostrophe.
 FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
 GUARDED = re.compile(r"'+[=+\-@\t\r].", re.DOTALL)
@@ -162,7 +162,7 @@ def _plain(cell: Any) -> Any:
         return cell
     text = cell if isinstance(cell, str) else cell_text(cell)
     # One character is left for the apostrophe of ``guarded``.
-    return text if len(text) < LONGEST_CELL else f"{text[: LONGEST_CELL - 2]}…"
+    return text if len(text) < MAX_CELL_CHARACTERS else f"{text[: MAX_CELL_CHARACTERS - 2]}…"
 
 
 def cell_text(cell: Any) -> str:
@@ -251,7 +251,7 @@ WINDOWS = "cp1252"
 # Characters that count as two in Excel.
 BEYOND_16_BITS = re.compile(r"[\U00010000-\U0010ffff]")
 # Spreadsheets keep 15 digits of a number.
-RELATIVE_ROUNDING = 1e-14
+SPREADSHEET_ROUNDING = 1e-14
 COPY_KEY = f"copy its {KEY_COLUMN} (r1, r2, ...) from the sheet as it was written"
 SORTED = (
     "if columns were sorted or moved on their own, take the sheet as it was written and fill it in "
@@ -530,7 +530,7 @@ def alike(written: str, original: str) -> bool:
     now, before = _numbers(written), _numbers(original)
     if now and before:
         return any(
-            abs(a - b) <= max(step, RELATIVE_ROUNDING * abs(b))
+            abs(a - b) <= max(step, SPREADSHEET_ROUNDING * abs(b))
             for a, step in now
             for b, _ in before
         )

@@ -34,19 +34,19 @@ from primum.safe.candidates.wide import find_reduction
 from primum.tables.cells import names_of, object_array
 
 # The most terms of either kind, the most rows they are taken from, and the fewest rows with one.
-MOST_TERMS, MOST_SAMPLED, LEAST_ROWS = 2**14, 20_000, 2
+MAX_TERMS, MAX_COUNTED_ROWS, MIN_TERM_ROWS = 2**14, 20_000, 2
 # The smallest and the largest number of characters in a group.
 GROUP_SIZES = (2, 3)
 # Rows whose terms are counted at a time.
-ROWS_PER_BLOCK = 10_000
+COUNTED_ROWS_PER_BLOCK = 10_000
 # Squared length of a row: text counts as much as this many scaled columns, before rare terms are
 # weighted up.
-SQUARED_LENGTH = 10.0
+SQUARED_TEXT_LENGTH = 10.0
 # With more columns, methods that use unlabelled rows receive components, half as many: tuning ICLS
 # takes minutes with several hundred columns.
-MOST_COLUMNS = 100
+MAX_TEXT_COLUMNS = 100
 # The fewest words in an average cell of free text, and the most cells that are read for it.
-LEAST_WORDS, MOST_CELLS = 3, 1000
+MIN_TEXT_WORDS, MAX_WORD_CELLS = 3, 1000
 # Two or more letters, so neither numbers nor codes.
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*")
 LETTER = re.compile(r"[^\W\d_]")
@@ -54,7 +54,7 @@ LETTER = re.compile(r"[^\W\d_]")
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
-CHARACTERS_OF_WORD = 2  # about this many make a word in these scripts
+CHARACTERS_PER_WORD = 2  # about this many make a word in these scripts
 AROUND_WORDS = ".,;:!?\"'()[]{}«»„“”‘’…-–—/"
 
 
@@ -66,11 +66,11 @@ def words_per_cell(cells: Sequence[str]) -> float:
     """
     if len(cells) == 0:
         return 0.0
-    sampled = cells[:: -(-len(cells) // MOST_CELLS)]
+    sampled = cells[:: -(-len(cells) // MAX_WORD_CELLS)]
     chunks = [[c.strip(AROUND_WORDS) for c in UNSPACED.sub(" ", cell).split()] for cell in sampled]
     n_cells = Counter(chunk for of_cell in chunks for chunk in set(of_cell))
     words = {c for c, n in n_cells.items() if WORD.fullmatch(c) or (n > 1 and LETTER.search(c))}
-    unspaced = sum(len(UNSPACED.findall(cell)) for cell in sampled) / CHARACTERS_OF_WORD
+    unspaced = sum(len(UNSPACED.findall(cell)) for cell in sampled) / CHARACTERS_PER_WORD
     return (unspaced + sum(c in words for of_cell in chunks for c in of_cell)) / len(sampled)
 
 
@@ -102,8 +102,8 @@ class Vocabulary:
             for how, terms in zip(HOW, self.terms, strict=True)
             if terms
         ]
-        starts = range(0, max(len(texts), 1), ROWS_PER_BLOCK)
-        blocks = [texts[start : start + ROWS_PER_BLOCK] for start in starts]
+        starts = range(0, max(len(texts), 1), COUNTED_ROWS_PER_BLOCK)
+        blocks = [texts[start : start + COUNTED_ROWS_PER_BLOCK] for start in starts]
         rows = [sparse.hstack([one.transform(block) for one in counters]) for block in blocks]
         return sparse.csr_array(sparse.vstack(rows))
 
@@ -131,13 +131,13 @@ def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
     Vocabulary or None
         The most frequent terms.
     """
-    step = -(-len(texts) // MOST_SAMPLED)
+    step = -(-len(texts) // MAX_COUNTED_ROWS)
     terms = ["\n".join(_terms(how, texts[:: max(step, 1)])) for how in HOW]
     return Vocabulary(*terms) if any(terms) else None
 
 
 def _terms(how: dict[str, Any], texts: Sequence[str]) -> list[str]:
-    counter = _counter(how, min_df=LEAST_ROWS, max_features=MOST_TERMS)
+    counter = _counter(how, min_df=MIN_TERM_ROWS, max_features=MAX_TERMS)
     try:
         terms = counter.fit(texts).get_feature_names_out().tolist()
     except ValueError:  # there are no terms, or none of them in two texts
@@ -257,7 +257,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         halves = counts[:, :n_words], counts[:, n_words:]
         # Either part may be empty: languages without spaces may have no word in two rows.
         parts = [normalize(part) for part in halves if part.shape[1]]
-        return np.sqrt(SQUARED_LENGTH) * normalize(sparse.csr_array(sparse.hstack(parts)))
+        return np.sqrt(SQUARED_TEXT_LENGTH) * normalize(sparse.csr_array(sparse.hstack(parts)))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the terms, prefixed by the name of the column; groups of characters are quoted.
@@ -327,8 +327,8 @@ class TermWeights(TransformerMixin, BaseEstimator):
         """
         self.n_features_in_ = X.shape[1]
         self.change_ = as_given(X)
-        if self.reduce and X.shape[1] > MOST_COLUMNS and X.shape[0] > 1:
-            rows = np.arange(0, X.shape[0], -(-X.shape[0] // MOST_SAMPLED))
+        if self.reduce and X.shape[1] > MAX_TEXT_COLUMNS and X.shape[0] > 1:
+            rows = np.arange(0, X.shape[0], -(-X.shape[0] // MAX_COUNTED_ROWS))
             self.change_ = find_reduction(X[rows], self.random_state)
         return self
 

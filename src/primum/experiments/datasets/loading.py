@@ -55,8 +55,8 @@ Folder = str | os.PathLike[str]
 TARGET = "target"  # the last column of every file, with the class labels
 # The exceptions that reading a damaged file can raise.
 DAMAGE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error, ValueError)
-TIMEOUT = 30.0  # seconds without a response
-LARGEST = 64 * 2**20  # bytes; the largest published file has a few million
+TIMEOUT_SECONDS = 30.0  # seconds without a response
+MAX_RESPONSE_BYTES = 64 * 2**20  # bytes; the largest published file has a few million
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,13 +358,13 @@ def read_addresses(origin: Origin) -> RawDataset:
 def _get(address: str) -> bytes:
     request = urllib.request.Request(address, headers={"User-Agent": "primum"})
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            content: bytes = answer.read(LARGEST + 1)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            content: bytes = answer.read(MAX_RESPONSE_BYTES + 1)
     except urllib.error.HTTPError as error:
         error.close()
         raise
-    if len(content) > LARGEST:
-        raise ValueError(f"the response is larger than {LARGEST} bytes")
+    if len(content) > MAX_RESPONSE_BYTES:
+        raise ValueError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
     return content
 
 

@@ -54,13 +54,13 @@ ILLUSTRATIONS = {
 # Measures that were published.
 JUDGED = ("error", "loss_test")
 # The largest number of unlabelled rows in the zoom into the peaking figure, as in the paper.
-ZOOM = 25
+MAX_ZOOM_UNLABELED = 25
 # The measure of each learning-curve figure, by target of the command line.
 CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "seconds"}
 
 # The measures of a race, their names, and the unit in which hundredths of them are shown.
 SHOWN = {"error": ("error", "percentage points"), "loss_test": ("Brier score", "hundredths")}
-HUNDREDTHS = 100.0
+PERCENT = 100.0
 # Of the race for numbers: the title of its page, and the last column of its tables.
 NUMBER_TITLE = "The safe choice for numbers"
 UNLABELED_COLUMN = "safe / supervised"
@@ -186,7 +186,7 @@ def write_curves_report(run: Run) -> list[str]:
 def write_peaking_report(run: Run) -> list[str]:
     """Write the peaking figure and its zoom; return what to print."""
     summary = write_results(run)
-    zoom = summary[summary["n_unlabeled"] <= ZOOM]
+    zoom = summary[summary["n_unlabeled"] <= MAX_ZOOM_UNLABELED]
     sections = []
     for name, shown in {"peaking": summary, "peaking-zoom": zoom}.items():
         drawing = draw(run.folder, name, *curves(shown, "error", log_scale=False))
@@ -251,7 +251,7 @@ def race_table(results: DataFrame, measure: str = "error") -> PageTable:
     rows = []
     for dataset, group in compared.groupby("dataset", sort=False):
         row, first = group.set_index("classifier"), group.iloc[0]
-        reference = f"{first['reference_mean'] * HUNDREDTHS:.1f} ({first['reference']})"
+        reference = f"{first['reference_mean'] * PERCENT:.1f} ({first['reference']})"
         cells = (_difference_cell(row.loc[name]) for name in names)
         rows.append((dataset_title(str(dataset)), reference, *cells))
     totals = race.race_summary(compared).set_index("classifier")
@@ -262,7 +262,7 @@ def race_table(results: DataFrame, measure: str = "error") -> PageTable:
     return PageTable.of(
         f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
         f"{compared['repeats'].max()} repeats. Bold: better, underlined: worse (paired t beyond "
-        f"{race.CRITICAL}).",
+        f"{race.CRITICAL_T}).",
         ("Dataset", "Better baseline", *names),
         rows,
         foot,
@@ -270,13 +270,13 @@ def race_table(results: DataFrame, measure: str = "error") -> PageTable:
 
 
 def _difference_cell(row: Series) -> Cell:
-    text = f"{row['mean'] * HUNDREDTHS:+.1f}"
-    return Cell(text, bold=row["t"] < -race.CRITICAL, underline=row["t"] > race.CRITICAL)
+    text = f"{row['mean'] * PERCENT:+.1f}"
+    return Cell(text, bold=row["t"] < -race.CRITICAL_T, underline=row["t"] > race.CRITICAL_T)
 
 
 def _total(row: Series, key: str) -> str:
     if key in ("mean", "largest_loss"):
-        return f"{row[key] * HUNDREDTHS:+.2f}"
+        return f"{row[key] * PERCENT:+.2f}"
     return f"{int(row[key])} / {int(row[key.replace('better', 'worse')])}"
 
 
@@ -294,10 +294,10 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
             yield (
                 f"{what.capitalize()} of the safe stack compared with {words}: "
-                f"{safe['mean'] * HUNDREDTHS:+.2f} {unit} on average{due}; better on "
+                f"{safe['mean'] * PERCENT:+.2f} {unit} on average{due}; better on "
                 f"{counted(counts[0], 'data set')} and worse on {counts[1]} ({counts[2]} and "
                 f"{counts[3]} with Holm's correction), largest mean loss "
-                f"{safe['largest_loss'] * HUNDREDTHS:+.2f}."
+                f"{safe['largest_loss'] * PERCENT:+.2f}."
             )
 
 
@@ -396,7 +396,7 @@ def number_race_table(results: DataFrame, n_labeled: int) -> PageTable:
         f"RMSE on test rows with {n_labeled} labels, as a ratio to that of tuned ridge regression; "
         f"means over {ratios_to_ridge['repeats'].max()} repeats. The last column is what "
         "unlabelled rows contribute. Bold: better, underlined: worse (paired t-test of the "
-        f"logarithm, Holm's correction, {race.LEVEL:.0%}).",
+        f"logarithm, Holm's correction, {race.FAMILY_LEVEL:.0%}).",
         ("Problem", "RMSE of ridge", *names, UNLABELED_COLUMN),
         rows,
         foot,
@@ -404,7 +404,7 @@ def number_race_table(results: DataFrame, n_labeled: int) -> PageTable:
 
 
 def _ratio_cell(row: Series) -> Cell:
-    sure = row["p_holm"] <= race.LEVEL
+    sure = row["p_holm"] <= race.FAMILY_LEVEL
     return Cell(f"{row['ratio']:.3f}", bold=sure and row["t"] < 0, underline=sure and row["t"] > 0)
 
 

@@ -19,7 +19,7 @@ from primum._words import counted
 from primum.comparison.store import read_snapshot
 from primum.experiments import settling
 from primum.experiments.pages.experiment import Section, data_and_versions
-from primum.experiments.pages.reproduction import HUNDREDTHS, draw, write_page, write_table_files
+from primum.experiments.pages.reproduction import PERCENT, draw, write_page, write_table_files
 from primum.experiments.pages.results import dataset_title
 from primum.judging.error_bounds import OPEN
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE
@@ -28,9 +28,9 @@ from primum.pages.pictures import COLORS, new_figure
 
 TITLE = "From cannot tell to an answer: labels where two models differ"
 # Numbers of labels at which the share of settled questions is reported.
-LOOKS = (0, 30, 100)
+LABEL_COUNTS = (0, 30, 100)
 # The upper ends of bins of the share of rows on which two models differ, in points.
-SHARES = (1.0, 3.0, 6.0, 12.0)
+SHARE_BINS = (1.0, 3.0, 6.0, 12.0)
 SHARE_NAMES = ("up to 1%", "1 to 3%", "3 to 6%", "6 to 12%", "more than 12%")
 CHANGE_NAMES = (
     *("better by more than 4", "better by 2 to 4", "better by 1 to 2", "within 1"),
@@ -46,7 +46,7 @@ ARM_NAMES = {
     settling.UNCERTAIN: "most uncertain rows",
 }
 # A group of orders is marked if so many wrong ones, or more, are less probable than this.
-SUSPICIOUS = 0.01
+SUSPICIOUS_PROBABILITY = 0.01
 # The curves of the figure, by the columns that they are drawn from: name, colour and line.
 CURVES = {
     "needed": ("rows where the models differ", COLORS["ICLS"], "-"),
@@ -54,15 +54,15 @@ CURVES = {
     "random": ("random rows", COLORS["supervised"], "--"),
 }
 # Numbers of labels on the axis of the figure, whose scale is logarithmic, and its size in inches.
-TICKS = (0, 10, 30, 100, 300, 1000)
-WIDTH, HEIGHT = 6.4, 3.8
+LABEL_TICKS = (0, 10, 30, 100, 300, 1000)
+FIGURE_WIDTH, FIGURE_HEIGHT = 6.4, 3.8
 
 
 def questions_of(results: DataFrame) -> DataFrame:
     """Return the rows of single questions, with shares in points and the bins of the tables."""
     rows = results[results["kind"] == settling.ORDER]
     share, points = (
-        HUNDREDTHS * rows[name] / rows["n_unlabeled"] for name in ("n_different", "change")
+        PERCENT * rows[name] / rows["n_unlabeled"] for name in ("n_different", "change")
     )
     # The ends of the middle bin belong to it, as they do to the answer "no difference".
     change_bin = sum((points >= edge).astype(int) for edge in (-4.0, -2.0, -1.0))
@@ -70,7 +70,7 @@ def questions_of(results: DataFrame) -> DataFrame:
         wrong=rows["wrong"].astype(bool),
         share=share,
         points=points,
-        share_bin=np.searchsorted(SHARES, share),
+        share_bin=np.searchsorted(SHARE_BINS, share),
         change_bin=change_bin + (points > 1.0) + (points > 2.0),
     )
 
@@ -86,9 +86,9 @@ def group_numbers(orders: DataFrame) -> dict[str, Any]:
         "open_verdicts": float(np.mean(orders["verdict"] == CANNOT_TELL)),
         "share_different": float(orders["share"].mean()),
         "change": float(orders["points"].mean()),
-        **{f"settled_{n}": float(np.mean(orders["needed"] <= n)) for n in LOOKS},
-        **{f"settled_{n}_random": float(np.mean(orders["random"] <= n)) for n in LOOKS[1:]},
-        **{f"not_worse_{n}": _share(not_worse["not_worse"] <= n) for n in LOOKS},
+        **{f"settled_{n}": float(np.mean(orders["needed"] <= n)) for n in LABEL_COUNTS},
+        **{f"settled_{n}_random": float(np.mean(orders["random"] <= n)) for n in LABEL_COUNTS[1:]},
+        **{f"not_worse_{n}": _share(not_worse["not_worse"] <= n) for n in LABEL_COUNTS},
         "orders_needing_labels": len(needing),
         "labels_low": low,
         "labels_median": median,
@@ -122,7 +122,7 @@ def summarize_settling(results: DataFrame) -> DataFrame:
 
 def exceeds(wrong: int, orders: int, alpha: float) -> bool:
     """Return whether so many wrong orders would be improbable if each is wrong with alpha."""
-    return bool(binom.sf(wrong - 1, orders, alpha) < SUSPICIOUS) if orders else False
+    return bool(binom.sf(wrong - 1, orders, alpha) < SUSPICIOUS_PROBABILITY) if orders else False
 
 
 def _percent(share: float) -> str:
@@ -162,9 +162,9 @@ def _group_cells(numbers: Mapping[str, Any], alpha: float) -> tuple[Any, ...]:
     random = numbers["random_median"]
     return (
         numbers["fits"],
-        *(_percent(numbers[f"settled_{n}"]) for n in LOOKS),
+        *(_percent(numbers[f"settled_{n}"]) for n in LABEL_COUNTS),
         _labels(numbers),
-        *(_percent(numbers[f"not_worse_{n}"]) for n in LOOKS),
+        *(_percent(numbers[f"not_worse_{n}"]) for n in LABEL_COUNTS),
         "–" if np.isnan(random) else f"{random:.0f}",
         _percent(numbers["sign_test_finds"]),
         _wrong(numbers, alpha),
@@ -234,9 +234,7 @@ def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
     for arm in settling.ARMS if len(rows) else ():
         numbers: dict[str, Any] = {"arm": arm}
         for measure in ("error", "error_own"):
-            table = HUNDREDTHS * rows.pivot(
-                index=["dataset", "repeat"], columns="arm", values=measure
-            )
+            table = PERCENT * rows.pivot(index=["dataset", "repeat"], columns="arm", values=measure)
             change = table[arm] - table[settling.RANDOM]
             numbers |= {
                 "fits": len(table),
@@ -280,7 +278,7 @@ def settled_curves(results: DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray
     """Return, for the open verdicts, the share of orders settled with up to n labels."""
     orders = questions_of(results)
     chosen = orders[orders["verdict"] == CANNOT_TELL]
-    n_labels = np.arange(TICKS[-1] + 1)
+    n_labels = np.arange(LABEL_TICKS[-1] + 1)
     curves = {}
     for column in CURVES:
         needed = np.sort(chosen[column].dropna().to_numpy(dtype=float))
@@ -290,15 +288,15 @@ def settled_curves(results: DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray
 
 def settled_figure(results: DataFrame) -> Any:
     """Draw the share of open questions that are settled against the number of labels."""
-    figure = new_figure(WIDTH, HEIGHT)
+    figure = new_figure(FIGURE_WIDTH, FIGURE_HEIGHT)
     axes = figure.add_subplot()
     for column, (n_labels, share) in settled_curves(results).items():
         name, color, line = CURVES[column]
         axes.step(n_labels, share, line, where="post", color=color, label=name, linewidth=1.8)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
-    axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
+    axes.set_xticks(LABEL_TICKS, [str(tick) for tick in LABEL_TICKS])
     axes.minorticks_off()
-    axes.set(xlim=(0, TICKS[-1]), ylim=(0, 1.02))
+    axes.set(xlim=(0, LABEL_TICKS[-1]), ylim=(0, 1.02))
     axes.set(xlabel="number of labels", ylabel="open questions settled")
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="y", color="0.9")
@@ -312,7 +310,7 @@ def figure_table(results: DataFrame) -> PageTable:
     curves = settled_curves(results)
     rows = [
         (Cell(f"{n:,}", value=n), *(f"{share[n]:.1%}" for _, share in curves.values()))
-        for n in TICKS
+        for n in LABEL_TICKS
     ]
     return PageTable.of(
         "Share of open questions settled.",
