@@ -8,7 +8,7 @@ from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
 from primum.labellings.sets import Simplex, contrasts_of
 from primum.solvers.class_blocks import solve_by_class
-from primum.solvers.faces import OpenColumns, faces_of, matrix_of_faces, newton_direction, unflat
+from primum.solvers.faces import OpenColumns, unflat
 from primum.solvers.gradient import minimise_by_gradients
 from primum.solvers.newton import follow_path
 
@@ -26,9 +26,9 @@ def test_the_joint_system_has_the_same_solution(rng, weighted, all_open):
     n, K, r, ridge = 12, 4, 9, 0.3
     columns = FormedColumns(rng.normal(size=(r, n)), rng.uniform(0.5, 2, n) if weighted else None)
     labels, mask = Simplex(K), np.ones((n, K), dtype=bool) if all_open else faces(rng, n, K)
-    parts, b = faces_of(labels, mask), rng.normal(size=(r, K))
+    b = rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    open_labels = OpenColumns(columns, parts)
+    open_labels = OpenColumns(columns, labels, mask)
     S = open_labels.gram() + ridge * np.eye(open_labels.gram().shape[0])
     wanted = open_labels.sum(np.linalg.solve(S, open_labels.along(b)))
     G, in_face, C = open_labels.system(b)
@@ -43,11 +43,11 @@ def test_the_least_norm(rng, r):
     """With few equations many labels fit equally well."""
     n, K = 15, 5
     columns, labels, mask = FormedColumns(rng.normal(size=(r, n))), Simplex(K), faces(rng, n, K)
-    parts, b = faces_of(labels, mask), rng.normal(size=(r, K))
+    b = rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    A = matrix_of_faces(columns, labels, parts)
+    open_labels = OpenColumns(columns, labels, mask)
+    A = open_labels.matrix()
     shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
-    open_labels = OpenColumns(columns, parts)
     Y = open_labels.least_norm.least_norm(open_labels.across(b))
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
     assert_allclose(open_labels.taken @ Y, unflat(labels, A @ shortest), atol=1e-7)
@@ -66,7 +66,7 @@ def test_newton_direction_does_not_depend_on_the_way(rng, monkeypatch):
     directions = []
     for least in (1, 10**9):
         monkeypatch.setattr("primum.solvers.faces.MIN_BY_CLASS_SIZE", least)
-        directions.append(newton_direction(columns, labels, faces_of(labels, mask), 50.0, g))
+        directions.append(OpenColumns(columns, labels, mask).newton_direction(50.0, g))
     assert_allclose(*directions, atol=1e-9)
 
 

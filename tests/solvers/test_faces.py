@@ -9,22 +9,15 @@ from primum.labellings.sets import LabelInterval, Simplex, contrasts_of
 from primum.solvers import faces
 from primum.solvers.faces import (
     OpenColumns,
-    along_faces,
-    faces_of,
     flat,
-    freedom_of,
-    hessian_of,
-    matrix_of_faces,
-    newton_direction,
     solve_hessian,
     solve_positive,
-    split,
     unflat,
 )
 
 
 def open_problem(n_classes, n_rows, weighted, seed=0):
-    """Return columns, label sets and the faces of labels, some of them inside."""
+    """Return the columns of rows whose labels are inside their sets, some of several."""
     rng = np.random.default_rng(seed)
     weight = rng.uniform(0.5, 2.0, n_rows) if weighted else None
     columns = FormedColumns(rng.normal(size=(3, n_rows)), weight)
@@ -34,16 +27,17 @@ def open_problem(n_classes, n_rows, weighted, seed=0):
     else:
         labels = Simplex(n_classes)
         q = labels.project(rng.normal(size=(n_rows, n_classes)))
-    return columns, labels, faces_of(labels, labels.open(q))
+    return OpenColumns(columns, labels, labels.open(q))
 
 
-def dense(columns, labels, some_faces):
+def dense(open_columns):
     """Return A with a column for every row and direction, weighted, in contrasts."""
+    columns, labels = open_columns.columns, open_columns.labels
     weight = np.ones(columns.shape[1]) if columns.weight is None else columns.weight
     C = np.ones((1, 1)) if contrasts_of(labels) is None else contrasts_of(labels)
     parts = [
         np.kron(C.T @ E[:, None], root * columns.matrix[:, [i]])
-        for face in some_faces
+        for face in open_columns.faces
         for E in face.directions.T
         for i, root in zip(face.rows, np.sqrt(weight[face.rows]), strict=True)
     ]
@@ -60,8 +54,8 @@ CASES = pytest.mark.parametrize(
 @pytest.mark.parametrize("held", [False, True])
 def test_a_newton_direction_solves_the_dense_system(n_classes, n_rows, weighted, held, rng):
     """With fewer labels than equations, and with more; also where a prior holds a direction."""
-    columns, labels, some_faces = open_problem(n_classes, n_rows, weighted)
-    A, sigma = dense(columns, labels, some_faces), 0.7
+    open_columns = open_problem(n_classes, n_rows, weighted)
+    A, sigma, labels = dense(open_columns), 0.7, open_columns.labels
     g = rng.normal(size=3) if n_classes == 2 else without_mean(rng.normal(size=(3, n_classes)))
     H = np.eye(len(A)) + sigma * A @ A.T
     holding = None
@@ -69,7 +63,7 @@ def test_a_newton_direction_solves_the_dense_system(n_classes, n_rows, weighted,
         V = np.linalg.qr(rng.normal(size=(len(A), 1)))[0]
         holding = HeldDirections(V, 0.1)
         H -= 0.9 * V @ V.T
-    direction = newton_direction(columns, labels, some_faces, sigma, g, holding, exact=True)
+    direction = open_columns.newton_direction(sigma, g, holding, exact=True)
     np.testing.assert_allclose(
         flat(labels, direction), -np.linalg.solve(H, flat(labels, g)), atol=1e-10
     )
@@ -77,38 +71,38 @@ def test_a_newton_direction_solves_the_dense_system(n_classes, n_rows, weighted,
 
 @CASES
 def test_products_with_open_labels_are_those_of_the_dense_matrix(n_classes, n_rows, weighted, rng):
-    columns, labels, some_faces = open_problem(n_classes, n_rows, weighted)
-    A, open_labels = dense(columns, labels, some_faces), OpenColumns(columns, some_faces)
+    open_columns = open_problem(n_classes, n_rows, weighted)
+    A = dense(open_columns)
     x, b = rng.normal(size=A.shape[1]), rng.normal(size=len(A))
-    assert freedom_of(some_faces) == A.shape[1]
-    np.testing.assert_allclose(open_labels.gram(), A.T @ A, atol=1e-12)
-    np.testing.assert_allclose(open_labels.along_flat(labels, b), A.T @ b, atol=1e-12)
-    np.testing.assert_allclose(open_labels.sum_flat(labels, x), A @ x, atol=1e-12)
-    np.testing.assert_allclose(hessian_of(columns, labels, some_faces), A @ A.T, atol=1e-12)
+    assert (open_columns.n_equations, open_columns.freedom) == A.shape
+    np.testing.assert_allclose(open_columns.gram(), A.T @ A, atol=1e-12)
+    np.testing.assert_allclose(open_columns.along_flat(b), A.T @ b, atol=1e-12)
+    np.testing.assert_allclose(open_columns.sum_flat(x), A @ x, atol=1e-12)
+    np.testing.assert_allclose(open_columns.hessian(), A @ A.T, atol=1e-12)
     if not weighted:
-        np.testing.assert_allclose(matrix_of_faces(columns, labels, some_faces), A, atol=1e-12)
+        np.testing.assert_allclose(open_columns.matrix(), A, atol=1e-12)
 
 
 def test_many_equations_are_solved_by_conjugate_gradients(monkeypatch, rng):
-    columns, labels, some_faces = open_problem(4, 30, False)
-    A, b = dense(columns, labels, some_faces), rng.normal(size=9)
-    grams = [(face.directions, columns.gram(face.rows)) for face in some_faces]
+    open_columns = open_problem(4, 30, False)
+    A, b, labels = dense(open_columns), rng.normal(size=9), open_columns.labels
+    grams = [(face.directions, open_columns.columns.gram(face.rows)) for face in open_columns.faces]
     exact = np.linalg.solve(np.eye(9) + A @ A.T, b)
     np.testing.assert_allclose(solve_hessian(labels, grams, 1.0, b), exact, atol=1e-10)
     monkeypatch.setattr(faces, "MAX_DIRECT_SIZE", 1)
     np.testing.assert_allclose(solve_hessian(labels, grams, 1.0, b), exact, atol=1e-5)
     g = unflat(labels, b)
-    found = newton_direction(columns, labels, some_faces, 1.0, g)
+    found = open_columns.newton_direction(1.0, g)
     np.testing.assert_allclose(flat(labels, found), -exact, atol=1e-5)
 
 
 def test_vectors_are_flattened_and_split_without_loss(rng):
     labels, xi = Simplex(4), without_mean(rng.normal(size=(3, 4)))
     np.testing.assert_allclose(unflat(labels, flat(labels, xi)), xi, atol=1e-14)
-    _, _, some_faces = open_problem(4, 30, False)
+    open_columns = open_problem(4, 30, False)
     values = without_mean(rng.normal(size=(30, 4)))
-    parts = split(along_faces(values, some_faces), some_faces)
-    for face, part in zip(some_faces, parts, strict=True):
+    parts = open_columns.split(open_columns.components(values))
+    for face, part in zip(open_columns.faces, parts, strict=True):
         np.testing.assert_allclose(part, face.directions.T @ values[face.rows].T)
 
 

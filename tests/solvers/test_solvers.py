@@ -12,7 +12,7 @@ from primum.labellings import family
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import SOLVERS, solve
-from primum.solvers.faces import ROUGH_RESIDUAL, Face, newton_direction
+from primum.solvers.faces import ROUGH_RESIDUAL, OpenColumns
 from primum.solvers.newton import follow_path
 from reference_solver import solve_reference, solving
 
@@ -186,8 +186,9 @@ def test_the_labelling_closest_to_the_centres_is_recognised(rng):
 @pytest.mark.parametrize(("decades", "roughly"), [(0, True), (6, False)])
 def test_well_conditioned_directions_are_rough_and_others_exact(rng, decades, roughly):
     M = 0.1 * np.logspace(0, decades, 100)[:, None] * rng.normal(size=(100, 300))
-    faces, g = [Face(np.arange(300), np.ones((1, 1)))], rng.normal(size=100)
+    every_row, g = np.ones(300, dtype=bool), rng.normal(size=100)
     exact = -np.linalg.solve(np.eye(100) + M @ M.T, g)
-    error = newton_direction(FormedColumns(M), LabelInterval(), faces, 1.0, g) - exact
+    open_columns = OpenColumns(FormedColumns(M), LabelInterval(), every_row)
+    error = open_columns.newton_direction(1.0, g) - exact
     assert np.linalg.norm(error) <= ROUGH_RESIDUAL * np.linalg.norm(g)
     assert (np.linalg.norm(error) > 1e-6 * np.linalg.norm(exact)) == roughly

@@ -10,7 +10,7 @@ forms is used. Vectors have one entry for each of the r dimensions and each cont
 because adding the same number to all classes changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,8 +19,8 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
-from primum.labellings.prior import BOUND_SOFTNESS, HeldDirections
-from primum.labellings.problem import Columns, LabelProblem
+from primum.labellings.prior import HeldDirections
+from primum.labellings.problem import Columns
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class, solve_by_class
 
@@ -67,11 +67,6 @@ def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
     return [Face(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
 
 
-def freedom_of(faces: Sequence[Face]) -> int:
-    """Return the number of free parameters of the labels."""
-    return sum(face.freedom for face in faces)
-
-
 def n_contrasts(labels: LabelSet) -> int:
     """Return the number of directions of one label, 1 if it is a number."""
     return labels.shape[0] - 1 if labels.shape else 1
@@ -87,46 +82,6 @@ def unflat(labels: LabelSet, x: Floats) -> Floats:
     """Return Xi from one vector: the inverse of ``flat``."""
     contrasts = contrasts_of(labels)
     return x if contrasts is None else np.asarray(x.reshape(contrasts.shape[1], -1).T @ contrasts.T)
-
-
-def newton_direction(
-    columns: Columns,
-    labels: LabelSet,
-    faces: Sequence[Face],
-    sigma: float,
-    g: Floats,
-    held: HeldDirections | None = None,
-    *,
-    exact: bool = False,
-) -> Floats:
-    """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
-
-    In the directions ``held`` by a prior, their curvature takes the place of I. Unless ``exact`` is
-    True, the relative residual may be as large as ``ROUGH_RESIDUAL``.
-    """
-    freedom = freedom_of(faces)
-    if freedom == 0:
-        return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
-    if freedom > (size := len(g) * n_contrasts(labels)):
-        one_number = not labels.shape and held is None
-        if one_number and size >= MIN_ROUGH_SIZE and not exact:
-            direction = _in_few_steps(columns, faces[0], sigma, -g)
-            if direction is not None:
-                return direction
-        grams = ((face.directions, columns.gram(face.rows)) for face in faces)
-        if labels.shape and size > MAX_DIRECT_SIZE and held is None:
-            return _solve_by_rows(columns, labels, faces, grams, sigma, -g)
-        return unflat(labels, solve_hessian(labels, list(grams), sigma, -flat(labels, g), held))
-    open_labels = OpenColumns(columns, faces)
-    if held is None and open_labels.by_class_is_faster():
-        moved = solve_by_class(*open_labels.system(g), 1.0 / sigma)
-        if moved is not None:
-            return open_labels.taken @ moved - g
-    S = open_labels.gram()
-    S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-    step = solve_positive(S, open_labels.along(g), overwrite=held is None)
-    direction = open_labels.sum(step) - g
-    return direction if held is None else _held_back(labels, open_labels, S, direction, held)
 
 
 def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floats | None:
@@ -146,40 +101,6 @@ def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floa
     return None
 
 
-def _held_back(
-    labels: LabelSet, open_labels: "OpenColumns", S: Floats, direction: Floats, held: HeldDirections
-) -> Floats:
-    """Return the Newton direction with the curvature of held directions in place of I."""
-    V, kept = held.directions, 1.0 - held.curvature
-    across = open_labels.along_flat(labels, V)
-    inner = solve_positive(S, across)
-    E = kept * (across.T @ inner) + held.curvature * np.eye(V.shape[1])
-    step, rest = flat(labels, direction), V - open_labels.sum_flat(labels, inner)
-    return unflat(labels, step + rest @ solve_positive(E, kept * (V.T @ step)))
-
-
-def moved_target(
-    problem: LabelProblem, missing: Floats, fitted: Callable[[Floats], Floats], xi: Floats | None
-) -> tuple[Floats, Floats]:
-    """Return (the target moved along a prior's direction until its active bounds are met, nu).
-
-    ``missing``, flat, is the target minus the M Q from which some labels move. ``fitted`` returns
-    the change of M Q if these labels fit a target best. Multipliers without an effect are those at
-    Xi.
-    """
-    held = None if xi is None else problem.held(xi, np.inf)
-    if held is None or problem.prior is None or xi is None:
-        return missing, np.zeros(0) if xi is None else problem.multipliers(xi)
-    V, labels, prior, nu = held.directions, problem.labels, problem.prior, problem.multipliers(xi)
-    # From M Q to the point at which all active shares would be at their bounds.
-    wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - BOUND_SOFTNESS))) + missing)
-    moved = missing - flat(labels, prior.pull(nu))
-    step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
-    change = V @ step
-    nu = nu - (prior.direction @ unflat(labels, change)) / prior.length**2
-    return moved + change, np.asarray(nu)
-
-
 def _released(held: HeldDirections, b: Floats) -> Floats:
     """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
     V = held.directions
@@ -193,8 +114,12 @@ class OpenColumns:
     product of two columns is that of their directions times that of their rows.
     """
 
-    def __init__(self, columns: Columns, faces: Sequence[Face]) -> None:
-        self.faces, self.columns = faces, columns
+    def __init__(self, columns: Columns, labels: LabelSet, face: Mask) -> None:
+        self.columns, self.labels, self.face = columns, labels, face
+        self.faces = faces_of(labels, face)
+        # Number of free parameters of the labels, and of equations that they can satisfy.
+        self.freedom = sum(part.freedom for part in self.faces)
+        self.n_equations = columns.shape[0] * n_contrasts(labels)
 
     @cached_property
     def rows(self) -> Index:
@@ -243,10 +168,9 @@ class OpenColumns:
 
     def by_class_is_faster(self) -> bool:
         """Return whether the system is large, and solving it class by class takes less time."""
-        freedom = freedom_of(self.faces)
-        if self._one_number or freedom < MIN_BY_CLASS_SIZE:
+        if self._one_number or self.freedom < MIN_BY_CLASS_SIZE:
             return False
-        return cost_by_class(self.mask) < freedom**3 / 3
+        return cost_by_class(self.mask) < self.freedom**3 / 3
 
     def system(self, b: Floats) -> tuple[Floats, Mask, Floats]:
         """Return the Gram matrix of the rows, the classes of their faces, and ``M'b``."""
@@ -281,52 +205,106 @@ class OpenColumns:
         """Return ``A x``, one column per class."""
         if self._one_number:
             return np.asarray(self.taken @ x)
-        parts = zip(self.faces, split(x, self.faces), strict=True)
+        parts = zip(self.faces, self.split(x), strict=True)
         moves = np.concatenate([face.directions @ part for face, part in parts], axis=1)
         return self.taken @ moves.T
 
-    def along_flat(self, labels: LabelSet, b: Floats) -> Floats:
+    def along_flat(self, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
-        return np.apply_along_axis(lambda column: self.along(unflat(labels, column)), 0, b)
+        return np.apply_along_axis(lambda column: self.along(unflat(self.labels, column)), 0, b)
 
-    def sum_flat(self, labels: LabelSet, x: Floats) -> Floats:
+    def sum_flat(self, x: Floats) -> Floats:
         """Return ``A x``, flat, for one vector or for several as columns."""
-        return np.apply_along_axis(lambda column: flat(labels, self.sum(column)), 0, x)
+        return np.apply_along_axis(lambda column: flat(self.labels, self.sum(column)), 0, x)
 
+    def matrix(self) -> Floats:
+        """Return A for unweighted rows, face by face and direction by direction."""
+        return np.concatenate(
+            [
+                np.kron(in_contrasts(self.labels, face.directions), self.columns.take(face.rows))
+                for face in self.faces
+            ],
+            axis=1,
+        )
 
-def matrix_of_faces(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
-    """Return A for unweighted rows, face by face and direction by direction."""
-    parts = ((in_contrasts(labels, face.directions), columns.take(face.rows)) for face in faces)
-    return np.concatenate([np.kron(directions, M) for directions, M in parts], axis=1)
+    def split(self, x: Floats) -> list[Floats]:
+        """Split x into the parts of the faces, each as (directions, rows)."""
+        parts = np.split(x, np.cumsum([face.freedom for face in self.faces])[:-1])
+        both = zip(parts, self.faces, strict=True)
+        return [part.reshape(-1, len(face.rows)) for part, face in both]
+
+    def components(self, values: Floats) -> Floats:
+        """Return the components of values of all rows along the directions of their faces."""
+        values = values[:, None] if values.ndim == 1 else values
+        parts = ((face.directions.T @ values[face.rows].T).ravel() for face in self.faces)
+        return np.concatenate(list(parts))
+
+    def hessian(self) -> Floats:
+        """Return ``sum E E' (x) G``, in contrasts."""
+        H: Floats | float = 0.0
+        for start in range(0, len(self.faces), MAX_FACES_AT_ONCE):
+            H = H + _assembled(self.labels, list(self._grams(start, start + MAX_FACES_AT_ONCE)))
+        return np.asarray(H)
+
+    def _grams(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the directions and the Gram matrix of some faces."""
+        return ((face.directions, self.columns.gram(face.rows)) for face in self.faces[start:stop])
+
+    def newton_direction(
+        self, sigma: float, g: Floats, held: HeldDirections | None = None, *, exact: bool = False
+    ) -> Floats:
+        """Solve ``(I + sigma Hessian) direction = -g`` in the smaller of the two spaces.
+
+        In the directions ``held`` by a prior, their curvature takes the place of I. Unless
+        ``exact`` is True, the relative residual may be as large as ``ROUGH_RESIDUAL``.
+        """
+        labels, size = self.labels, self.n_equations
+        if self.freedom == 0:
+            return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
+        if self.freedom > size:
+            one_number = not labels.shape and held is None
+            if one_number and size >= MIN_ROUGH_SIZE and not exact:
+                direction = _in_few_steps(self.columns, self.faces[0], sigma, -g)
+                if direction is not None:
+                    return direction
+            if labels.shape and size > MAX_DIRECT_SIZE and held is None:
+                return self._solve_by_rows(sigma, -g)
+            grams = list(self._grams())
+            return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g), held))
+        if held is None and self.by_class_is_faster():
+            moved = solve_by_class(*self.system(g), 1.0 / sigma)
+            if moved is not None:
+                return self.taken @ moved - g
+        S = self.gram()
+        S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
+        step = solve_positive(S, self.along(g), overwrite=held is None)
+        direction = self.sum(step) - g
+        return direction if held is None else self._held_back(S, direction, held)
+
+    def _solve_by_rows(self, sigma: float, b: Floats) -> Floats:
+        """Solve by conjugate gradients; each step costs two products with M, whatever the faces."""
+        labels = self.labels
+
+        def product(x: Floats) -> Floats:
+            return x + sigma * flat(labels, self.sum(self.along(unflat(labels, x))))
+
+        blocks = _diagonal_blocks(labels, self._grams(), sigma)
+        return unflat(labels, _conjugate_gradients(product, blocks, flat(labels, b)))
+
+    def _held_back(self, S: Floats, direction: Floats, held: HeldDirections) -> Floats:
+        """Return the Newton direction with the curvature of held directions in place of I."""
+        V, kept = held.directions, 1.0 - held.curvature
+        across = self.along_flat(V)
+        inner = solve_positive(S, across)
+        E = kept * (across.T @ inner) + held.curvature * np.eye(V.shape[1])
+        step, rest = flat(self.labels, direction), V - self.sum_flat(inner)
+        return unflat(self.labels, step + rest @ solve_positive(E, kept * (V.T @ step)))
 
 
 def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
     """Return directions (K, e) of labels as combinations of the contrasts."""
     contrasts = contrasts_of(labels)
     return directions if contrasts is None else contrasts.T @ directions
-
-
-def split(x: Floats, faces: Sequence[Face]) -> list[Floats]:
-    """Split x into the parts of the faces, each as (directions, rows)."""
-    ends = np.cumsum([face.freedom for face in faces])
-    parts = np.split(x, ends[:-1])
-    return [part.reshape(-1, len(face.rows)) for part, face in zip(parts, faces, strict=True)]
-
-
-def along_faces(values: Floats, faces: Sequence[Face]) -> Floats:
-    """Return the components of values of rows along the directions of their faces."""
-    if values.ndim == 1:
-        values = values[:, None]
-    return np.concatenate([(face.directions.T @ values[face.rows].T).ravel() for face in faces])
-
-
-def hessian_of(columns: Columns, labels: LabelSet, faces: Sequence[Face]) -> Floats:
-    """Return ``sum E E' (x) G`` of some faces, in contrasts."""
-    H: Floats | float = 0.0
-    for start in range(0, len(faces), MAX_FACES_AT_ONCE):
-        some = faces[start : start + MAX_FACES_AT_ONCE]
-        H = H + _assembled(labels, [(face.directions, columns.gram(face.rows)) for face in some])
-    return np.asarray(H)
 
 
 def solve_hessian(
@@ -362,25 +340,6 @@ def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floa
     k, r = C.shape[1], G.shape[1]
     blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)
     return blocks.transpose(0, 2, 1, 3).reshape(k * r, k * r)
-
-
-def _solve_by_rows(
-    columns: Columns,
-    labels: LabelSet,
-    faces: Sequence[Face],
-    grams: Iterable[tuple[Floats, Floats]],
-    sigma: float,
-    b: Floats,
-) -> Floats:
-    """Solve by conjugate gradients; each step costs two products with M, whatever the faces."""
-    open_labels = OpenColumns(columns, faces)
-
-    def product(x: Floats) -> Floats:
-        along = open_labels.along(unflat(labels, x))
-        return x + sigma * flat(labels, open_labels.sum(along))
-
-    blocks = _diagonal_blocks(labels, grams, sigma)
-    return unflat(labels, _conjugate_gradients(product, blocks, flat(labels, b)))
 
 
 def _solve_by_products(

@@ -55,32 +55,23 @@ replace the path, whose systems would have thousands of unknowns at each of some
 they do not find the labelling closest to the centres, the path is followed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
-from primum.labellings.prior import Prior
-from primum.labellings.problem import Columns, LabelProblem, Solution, per_row, total_of, weighted
+from primum.labellings.prior import BOUND_SOFTNESS, Prior
+from primum.labellings.problem import LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
 from primum.solvers.class_blocks import MAX_PROXIMAL_POINTS, PROXIMAL_RIDGE, PROXIMAL_ROUNDING
 from primum.solvers.faces import (
     MAX_DIRECT_SIZE,
-    Face,
     OpenColumns,
-    along_faces,
     cholesky,
     faces_of,
     flat,
-    freedom_of,
-    hessian_of,
-    matrix_of_faces,
-    moved_target,
-    n_contrasts,
-    newton_direction,
-    split,
     unflat,
 )
 from primum.solvers.gradient import is_large, minimise_by_gradients
@@ -143,10 +134,9 @@ def predicted_start(
     problem: LabelProblem, sigma: float, latest: PathPoint, previous: PathPoint | None
 ) -> DualPoint:
     """Return a start for the next sigma: the latest point, or a prediction with a smaller psi."""
-    labels, point = problem.labels, latest.point
-    faces = faces_of(labels, labels.open(latest.q))
-    if freedom_of(faces) <= problem.columns.shape[0] * n_contrasts(labels):
-        ahead = _with_the_same_faces(problem, sigma, latest, faces)
+    point, open_labels = latest.point, _open_at(problem, latest.q)
+    if open_labels.freedom <= open_labels.n_equations:
+        ahead = _with_the_same_faces(problem, sigma, latest, open_labels)
     elif previous is not None:
         ahead = _along_the_secant(sigma, latest, previous)
     else:
@@ -154,16 +144,20 @@ def predicted_start(
     return min((ahead, point), key=lambda start: _psi(problem, start, sigma))
 
 
+def _open_at(problem: LabelProblem, q: Floats) -> OpenColumns:
+    """Return the columns of the rows whose labels are not on the boundary of their sets."""
+    return OpenColumns(problem.columns, problem.labels, problem.labels.open(q))
+
+
 def _with_the_same_faces(
-    problem: LabelProblem, sigma: float, latest: PathPoint, faces: list[Face]
+    problem: LabelProblem, sigma: float, latest: PathPoint, open_labels: OpenColumns
 ) -> DualPoint:
     """Return where the path would be if every label stayed on its face."""
-    columns, labels, point = problem.columns, problem.labels, latest.point
-    q = latest.q + (latest.sigma - sigma) * along(labels.open(latest.q), point.p)
+    point = latest.point
+    q = latest.q + (latest.sigma - sigma) * along(open_labels.face, point.p)
     g = problem.gradient(point.xi, problem.residual(q))
-    held = problem.held(point.xi, sigma)
-    change = newton_direction(columns, labels, faces, sigma, g, held)
-    return DualPoint(point.xi + change, point.p + columns.project(change))
+    change = open_labels.newton_direction(sigma, g, problem.held(point.xi, sigma))
+    return DualPoint(point.xi + change, point.p + problem.columns.project(change))
 
 
 def _along_the_secant(sigma: float, latest: PathPoint, previous: PathPoint) -> DualPoint:
@@ -249,7 +243,7 @@ def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> Solution 
     xi = problem.residual(q)
     rounding = rounding_thresholds(problem, DualPoint(xi, problem.columns.project(xi)))
     if reached.gap <= aim:
-        guess, iterations = guess_face(problem, q, aim, near_end=True, rounding=rounding)
+        guess, iterations = FaceGuess(problem, rounding, xi).best_from(q, aim, near_end=True)
     else:
         guess, iterations = _by_proximal_labels(problem, q, aim, max_iter, rounding)
     iterations += reached.steps
@@ -297,7 +291,8 @@ def follow_path(
             on_path.gap <= max(tol, NEAR_END_FACTOR * rounding.gap)
         )
         if near_end or undecided >= MIN_STEADY_SHARE * undecided_before:
-            guess, tries = guess_face(problem, q, GAP_GOAL * tol, near_end, rounding, arrived.xi)
+            guesses = FaceGuess(problem, rounding, arrived.xi)
+            guess, tries = guesses.best_from(q, GAP_GOAL * tol, near_end)
         else:
             guess, tries = on_path, 0
         best = min((best, on_path, guess), key=lambda answer: answer.order)
@@ -407,12 +402,11 @@ def minimise_psi(
             0.5 * float(np.vdot(g, g)) <= cost and _has_settled(problem, residual, g, cost)
         ):
             break
-        faces = faces_of(labels, labels.open(q))
         held = problem.held(xi, sigma, damping)
         if held is not None and problem.prior is not None and step % 2 and step > MAX_JOINT_STEPS:
             direction = problem.prior.along_one(g, held.curvature, step // 2)
         else:
-            direction = newton_direction(columns, labels, faces, sigma, g, held)
+            direction = _open_at(problem, q).newton_direction(sigma, g, held)
         along = columns.project(direction)
         line = _Line(labels, free, sigma * along, weighted(along, columns.weight))
         length = _exact_step(line, xi + problem.target, direction, g, problem.prior)
@@ -495,169 +489,164 @@ def _exact_step(
     return s
 
 
-def guess_face(
-    problem: LabelProblem,
-    q: Floats,
-    aim: float,
-    near_end: bool,
-    rounding: Rounding,
-    xi: Floats | None = None,
-) -> tuple[Trial, int]:
-    """Return (the best labelling found with decided rows fixed, number of tries).
+@dataclass(frozen=True)
+class FaceGuess:
+    """Searches for an optimal labelling with the decided rows fixed.
 
-    While there are more free labels than equations, this pays off only near the end, once the
-    supervised solution turns out to be feasible and their number stays the same. ``xi`` is a dual
-    point: the guess keeps the bounds of a prior that are active there.
+    Attributes
+    ----------
+    problem : LabelProblem
+        The problem.
+    rounding : Rounding
+        Its rounding thresholds.
+    xi : array
+        A dual point: the guess keeps the bounds of a prior that are active there.
     """
-    columns, labels = problem.columns, problem.labels
-    nu = np.zeros(0) if xi is None else problem.multipliers(xi)
-    best = Trial(q, np.inf, final=False, nu=nu)
-    face = labels.open(q)
-    for tries in range(MAX_GUESSES):
-        faces = faces_of(labels, face)
-        size = columns.shape[0] * n_contrasts(labels)
-        if freedom_of(faces) > size and (not near_end or size > MAX_DIRECT_SIZE):
-            return best, tries
-        open_labels = OpenColumns(columns, faces)
-        q, nu = _solve_face(problem, q, face, open_labels, rounding, xi)
-        residual = problem.residual(q)
-        p, slack, gap = gap_of(problem, q, residual, nu)
-        feasible = problem.meets_prior(residual)
-        if feasible and gap <= max(aim, rounding.gap):
-            if not np.array_equal(labels.open(q), face):
-                open_labels = OpenColumns(columns, faces_of(labels, labels.open(q)))
-            tied = tied_entries(labels, p, rounding.p)
-            closest = _is_closest_to_centres(problem, q, tied, open_labels)
-            return Trial(q, gap, final=closest, nu=nu), tries + 1
-        if gap > 0.5 * best.gap:
-            return best, tries + 1
-        best = Trial(q, gap, final=False, nu=nu, feasible=feasible)
-        # Faces shrink where a label reached their boundary. Those of the other rows grow where
-        # their label is on the wrong boundary.
-        kept = face & labels.open(q)
-        unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
-        wrong = unchanged & (slack > aim / len(q))
-        face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
-    return best, MAX_GUESSES
+
+    problem: LabelProblem
+    rounding: Rounding
+    xi: Floats
+
+    def best_from(self, q: Floats, aim: float, near_end: bool) -> tuple[Trial, int]:
+        """Return (the best labelling found from q, number of tries).
+
+        While there are more free labels than equations, this pays off only near the end, once the
+        supervised solution turns out to be feasible and their number stays the same.
+        """
+        problem, rounding, labels = self.problem, self.rounding, self.problem.labels
+        best = Trial(q, np.inf, final=False, nu=problem.multipliers(self.xi))
+        face = labels.open(q)
+        for tries in range(MAX_GUESSES):
+            open_labels = OpenColumns(problem.columns, labels, face)
+            size = open_labels.n_equations
+            if open_labels.freedom > size and (not near_end or size > MAX_DIRECT_SIZE):
+                return best, tries
+            q, nu = self._refitted(q, open_labels)
+            residual = problem.residual(q)
+            p, slack, gap = gap_of(problem, q, residual, nu)
+            feasible = problem.meets_prior(residual)
+            if feasible and gap <= max(aim, rounding.gap):
+                tied = tied_entries(labels, p, rounding.p)
+                if not np.array_equal(labels.open(q), face):
+                    open_labels = _open_at(problem, q)
+                closest = _is_closest_to_centres(q, tied, open_labels)
+                return Trial(q, gap, final=closest, nu=nu), tries + 1
+            if gap > 0.5 * best.gap:
+                return best, tries + 1
+            best = Trial(q, gap, final=False, nu=nu, feasible=feasible)
+            # Faces shrink where a label reached their boundary. Those of the other rows grow where
+            # their label is on the wrong boundary.
+            kept = face & labels.open(q)
+            unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
+            wrong = unchanged & (slack > aim / len(q))
+            face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
+        return best, MAX_GUESSES
+
+    def _refitted(self, q: Floats, open_labels: OpenColumns) -> tuple[Floats, Floats]:
+        """Refit the labels inside some faces, as close to the centres as a best fit allows.
+
+        Return them with the multipliers of those bounds of a prior that are active at Xi.
+        """
+        problem, labels, face = self.problem, self.problem.labels, open_labels.face
+        if not open_labels.faces:
+            return q, problem.multipliers(self.xi)
+        q, centres = q.copy(), centres_of(on_face(labels, face), len(face))
+        for part in open_labels.faces:
+            q[part.rows] = centres[part.rows]
+        missing = flat(labels, -problem.residual(q))
+        if open_labels.freedom > len(missing):
+            nu = self._move_many(q, open_labels, missing)
+        elif (
+            problem.prior is None
+            and open_labels.by_class_is_faster()
+            and (system := open_labels.least_norm) is not None
+        ):
+            moves = system.least_norm(open_labels.across(unflat(labels, missing)))
+            weight, nu = problem.columns.weight, np.zeros(0)
+            q[open_labels.rows] += (
+                moves if weight is None else moves / np.sqrt(weight[open_labels.rows])[:, None]
+            )
+        else:
+            nu = self._move_few(q, open_labels, missing)
+        return np.asarray(labels.project(q)), nu
+
+    def _move_many(self, q: Floats, open_labels: OpenColumns, missing: Floats) -> Floats:
+        """Move more free labels than there are equations, so that M Q changes by ``missing``.
+
+        They are changed in place. Return the multipliers of a prior.
+        """
+        G, rounding = open_labels.hessian(), self.rounding
+        moved, nu = self._moved_target(missing, lambda b: G @ _solve_gram(G, b, rounding))
+        change = unflat(self.problem.labels, _solve_gram(G, moved, rounding))
+        q += along(open_labels.face, self.problem.columns.project(change))
+        return nu
+
+    def _move_few(self, q: Floats, open_labels: OpenColumns, missing: Floats) -> Floats:
+        """Do the same with fewer free labels than equations, as closely as these labels allow."""
+        G, weight = open_labels.gram(), self.problem.columns.weight
+
+        def solved(b: Floats) -> Floats:
+            return _solve_gram(G, open_labels.along_flat(b), self.rounding)
+
+        moved, nu = self._moved_target(missing, lambda b: open_labels.sum_flat(solved(b)))
+        for part, step in zip(open_labels.faces, open_labels.split(solved(moved)), strict=True):
+            if weight is not None:
+                step = step / np.sqrt(weight[part.rows])
+            q[part.rows] += step[0] if q.ndim == 1 else step.T @ part.directions.T
+        return nu
+
+    def _moved_target(
+        self, missing: Floats, fitted: Callable[[Floats], Floats]
+    ) -> tuple[Floats, Floats]:
+        """Return (the target moved along a prior's direction to meet its active bounds, nu).
+
+        ``missing``, flat, is the target minus the M Q from which some labels move. ``fitted``
+        returns the change of M Q if these labels fit a target best. Multipliers without an effect
+        are those at Xi.
+        """
+        xi, labels, prior = self.xi, self.problem.labels, self.problem.prior
+        held, nu = self.problem.held(xi, np.inf), self.problem.multipliers(xi)
+        if held is None or prior is None:
+            return missing, nu
+        V = held.directions
+        # From M Q to where it would be with all active shares at their bounds.
+        wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - BOUND_SOFTNESS))) + missing)
+        moved = missing - flat(labels, prior.pull(nu))
+        step = np.linalg.lstsq(V.T @ fitted(V), wanted - V.T @ fitted(moved), rcond=None)[0]
+        change = V @ step
+        nu = nu - (prior.direction @ unflat(labels, change)) / prior.length**2
+        return moved + change, np.asarray(nu)
 
 
-def _solve_face(
-    problem: LabelProblem,
-    q: Floats,
-    face: Mask,
-    open_labels: OpenColumns,
-    rounding: Rounding,
-    xi: Floats | None,
-) -> tuple[Floats, Floats]:
-    """Refit the labels inside some faces, as close to the centres as a best fit allows.
-
-    Return them with the multipliers of those bounds of a prior that are active at Xi.
-    """
-    columns, labels, faces = problem.columns, problem.labels, open_labels.faces
-    if not faces:
-        return q, np.zeros(0) if xi is None else problem.multipliers(xi)
-    q, centres = q.copy(), centres_of(on_face(labels, face), len(face))
-    for part in faces:
-        q[part.rows] = centres[part.rows]
-    missing = flat(labels, -problem.residual(q))
-    if freedom_of(faces) > len(missing):
-        nu = _move_many(problem, q, face, faces, missing, rounding, xi)
-    elif (
-        problem.prior is None
-        and open_labels.by_class_is_faster()
-        and (system := open_labels.least_norm) is not None
-    ):
-        moves = system.least_norm(open_labels.across(unflat(labels, missing)))
-        weight, nu = columns.weight, np.zeros(0)
-        q[open_labels.rows] += (
-            moves if weight is None else moves / np.sqrt(weight[open_labels.rows])[:, None]
-        )
-    else:
-        nu = _move_few(problem, q, open_labels, missing, rounding, xi)
-    return np.asarray(labels.project(q)), nu
-
-
-def _move_many(
-    problem: LabelProblem,
-    q: Floats,
-    face: Mask,
-    faces: Sequence[Face],
-    missing: Floats,
-    rounding: Rounding,
-    xi: Floats | None,
-) -> Floats:
-    """Move more free labels than there are equations, so that M Q changes by ``missing``.
-
-    They are changed in place. Return the multipliers of a prior.
-    """
-    columns, labels = problem.columns, problem.labels
-    G = hessian_of(columns, labels, faces)
-    moved, nu = moved_target(problem, missing, lambda b: G @ _solve_gram(G, b, rounding), xi)
-    q += along(face, columns.project(unflat(labels, _solve_gram(G, moved, rounding))))
-    return nu
-
-
-def _move_few(
-    problem: LabelProblem,
-    q: Floats,
-    open_labels: OpenColumns,
-    missing: Floats,
-    rounding: Rounding,
-    xi: Floats | None,
-) -> Floats:
-    """Do the same with fewer free labels than equations, as closely as these labels allow."""
-    labels, faces, weight = problem.labels, open_labels.faces, problem.columns.weight
-    G = open_labels.gram()
-
-    def solved(b: Floats) -> Floats:
-        return _solve_gram(G, open_labels.along_flat(labels, b), rounding)
-
-    moved, nu = moved_target(
-        problem, missing, lambda b: open_labels.sum_flat(labels, solved(b)), xi
-    )
-    for part, step in zip(faces, split(solved(moved), faces), strict=True):
-        if weight is not None:
-            step = step / np.sqrt(weight[part.rows])
-        q[part.rows] += step[0] if q.ndim == 1 else step.T @ part.directions.T
-    return nu
-
-
-def _is_closest_to_centres(
-    problem: LabelProblem, q: Floats, tied: Mask, open_labels: OpenColumns
-) -> bool:
+def _is_closest_to_centres(q: Floats, tied: Mask, open_labels: OpenColumns) -> bool:
     """Return whether an optimal q is the optimal labelling closest to the centres.
 
     A row on the boundary that could leave it at no cost, along the tied entries, could have another
     label. Its label is right if the labels that minimise the distance to the centres,
     ``project(c + M'V)`` for some V, leave it on the boundary; V follows from the rows inside.
     """
-    columns, labels = problem.columns, problem.labels
-    face = labels.open(q)
+    labels, face = open_labels.labels, open_labels.face
     doubtful = np.flatnonzero(per_row((tied & ~face).astype(np.intp)))
     if not len(doubtful):
         return True
-    v = np.zeros(columns.shape[0] * n_contrasts(labels))
+    v = np.zeros(open_labels.n_equations)
     if open_labels.faces:
-        off = q - centres_of(on_face(labels, face), len(face))
-        v = _direction_to(columns, labels, open_labels, off)
+        v = _direction_to(open_labels, q - centres_of(on_face(labels, face), len(face)))
     # Entries that are neither tied nor open have a cost, which decides them.
     sets = on_face(labels.take(doubtful), (tied | face)[doubtful])
-    closest = sets.project(sets.centre + columns.project(unflat(labels, v))[doubtful])
+    closest = sets.project(sets.centre + open_labels.columns.project(unflat(labels, v))[doubtful])
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 
 
-def _direction_to(
-    columns: Columns, labels: LabelSet, open_labels: OpenColumns, off: Floats
-) -> Floats:
+def _direction_to(open_labels: OpenColumns, off: Floats) -> Floats:
     """Return the shortest V for which ``M'V`` is closest to some values along the faces, flat."""
-    faces = open_labels.faces
-    more_equations = columns.shape[0] * n_contrasts(labels) >= freedom_of(faces)
-    if columns.weight is None and more_equations and open_labels.by_class_is_faster():
+    more_equations = open_labels.n_equations >= open_labels.freedom
+    if open_labels.columns.weight is None and more_equations and open_labels.by_class_is_faster():
         system = open_labels.least_norm
         if system is not None:
             Y = system.least_norm(off[open_labels.rows])
-            return flat(labels, open_labels.taken @ Y)
-    A, wanted = matrix_of_faces(columns, labels, faces), along_faces(off, faces)
+            return flat(open_labels.labels, open_labels.taken @ Y)
+    A, wanted = open_labels.matrix(), open_labels.components(off)
     return np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
 
 
@@ -698,7 +687,7 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
     enough, steps = ROUNDING_FACTOR * rounding.gap, 0
     if total_of(labels.slack(point.p, start), columns.weight) <= enough:
         return Solution(start, 0, proven=True)
-    if is_large(problem) and freedom_of(faces_of(labels, labels.open(start))) > MAX_NEWTON_FREEDOM:
+    if is_large(problem) and _open_at(problem, start).freedom > MAX_NEWTON_FREEDOM:
         goal = max(enough, INEXACT_GAP_SHARE * aim)
         reached = minimise_by_gradients(problem, goal, start)
         if reached is not None:
@@ -718,40 +707,32 @@ def _by_proximal_labels(
 
     Their gap is within the aim, unless this takes more than a few values of sigma.
     """
-    columns, labels = problem.columns, problem.labels
-    nothing = Trial(q, np.inf, final=False, nu=np.zeros(0))
-    xi = problem.residual(q)
-    sigma, iterations = FIRST_SIGMA / max(size_of(columns.project(xi)), 1e-300), 0
-    faces = faces_of(labels, labels.open(q))
+    nothing, xi = Trial(q, np.inf, final=False, nu=np.zeros(0)), problem.residual(q)
+    guesses, open_labels = FaceGuess(problem, rounding, xi), _open_at(problem, q)
+    sigma, iterations = FIRST_SIGMA / max(size_of(problem.columns.project(xi)), 1e-300), 0
     for number in range(MAX_WARM_SIGMAS):
-        point = _on_faces(problem, sigma, q, faces)
+        # Where the proximal problem has its minimum if no label leaves its face.
+        start = open_labels.newton_direction(sigma, -problem.residual(q), exact=True)
+        point = DualPoint(start, problem.columns.project(start))
         budget = min(MAX_WARM_STEPS, max_iter - iterations)
         _, q, residual, steps = minimise_psi(problem, sigma, point, budget, centre=q)
         if steps == budget:
             break
-        before, faces = freedom_of(faces), faces_of(labels, labels.open(q))
+        before, open_labels = open_labels.freedom, _open_at(problem, q)
         iterations, sigma = iterations + steps + 1, sigma * SIGMA_GROWTH
         if number == 0 and steps > 0:
             continue  # faces have changed: a guess would rarely be right
-        if freedom_of(faces) > len(xi) * n_contrasts(labels):
+        if open_labels.freedom > open_labels.n_equations:
             reached = _judge(problem, q, residual, problem.multipliers(xi))
             if reached.gap <= ROUNDING_FACTOR * rounding.gap:
                 # More labels are free than there are equations: proximal points end at one of many
                 # solutions, which is not the one that a guess would find.
                 return reached, iterations
-        guess, tries = guess_face(problem, q, aim, freedom_of(faces) == before, rounding)
+        guess, tries = guesses.best_from(q, aim, near_end=open_labels.freedom == before)
         iterations += tries
         if guess.gap <= max(aim, rounding.gap):
             return guess, iterations
     return nothing, iterations
-
-
-def _on_faces(problem: LabelProblem, sigma: float, q: Floats, faces: list[Face]) -> DualPoint:
-    """Return the dual point of the proximal problem if no label leaves its face."""
-    columns = problem.columns
-    g = -problem.residual(q)
-    xi = newton_direction(columns, problem.labels, faces, sigma, g, exact=True)
-    return DualPoint(xi, columns.project(xi))
 
 
 def _by_proximal_points(G: Floats, b: Floats) -> Floats | None:
