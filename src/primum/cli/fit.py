@@ -43,6 +43,7 @@ from primum.tables.labels import (
     read_labeled_rows,
     recognised,
 )
+from primum.tables.preparation import PreparedColumns
 from primum.tables.problem import table_problem
 
 # About half a gigabyte of numbers, which the preparation copies.
@@ -59,7 +60,7 @@ class TrainingRows:
         The rows in memory.
     labels : Series
         Their labels, None where unknown.
-    transformer : ColumnTransformer or None
+    transformer : PreparedColumns or None
         The preparation of the columns, not yet fitted; None: they are used as they are.
     stored : Path or None
         Further rows in Parquet, to be read out of core.
@@ -69,7 +70,7 @@ class TrainingRows:
 
     X: pd.DataFrame
     labels: pd.Series
-    transformer: Any = None
+    transformer: PreparedColumns | None = None
     stored: Path | None = None
     chosen: Mask | None = None
 

@@ -146,7 +146,7 @@ class LossCard:
         }
 
 
-def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, dict[str, Any]] | None":
+def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, LossCard] | None":
     """Return what held-out rows say of the loss of a method, whatever it predicts.
 
     Parameters
@@ -158,9 +158,9 @@ def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, dict
 
     Returns
     -------
-    (HeldOutPredictions, dict) or None
-        Its predictions, and the attributes of a ``LossCard`` other than the loss of guessing; None
-        if the predictions are not known.
+    (HeldOutPredictions, LossCard) or None
+        Its predictions, and its card without the loss of guessing; None if the predictions are not
+        known.
     """
     candidates = {m.name: m for m in [result.methods[0], *result.compared]}
     stored = {key: result.records.held_out(key) for key in candidates}
@@ -169,15 +169,9 @@ def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, dict
         return None
     own, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
     tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
-    return own, {
-        "name": name,
-        "measure": result.loss.measure,
-        "loss": loss,
-        "interval": _interval(result, own, loss, tails),
-        "level": level,
-        "equivalence": result.limit,
-        "n_methods": len(candidates),
-    }
+    interval = _interval(result, own, loss, tails)
+    measure, n_methods = result.loss.measure, len(candidates)
+    return own, LossCard(name, measure, loss, interval, level, None, result.limit, n_methods)
 
 
 def _loss_of_guess(guess: Predictions, loss: Loss, weight: Floats | None) -> float | None:
@@ -429,13 +423,13 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
     found = found_of(result, name)
     if found is None:
         return None
-    (own, figures), table = found, result.plan.table
+    (own, card), table = found, result.plan.table
     labels = table.labels_drawn
     confusion = _confusion(own, len(labels.classes), table.labeled_weight)
     weight = table.weight_of(labels.labeled)
+    guess = guessing_loss(labels.codes, len(labels.classes), result.loss, weight)
     return ModelCard(
-        **figures,
-        guessing=guessing_loss(labels.codes, len(labels.classes), result.loss, weight),
+        **vars(replace(card, guessing=guess)),
         classes=_figures(confusion, labels),
         confusion=tuple(map(tuple, confusion.tolist())),
         roc_auc=_roc_auc(own),
@@ -733,7 +727,7 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
     found = found_of(result, name)
     if found is None:
         return None
-    (own, figures), table = found, result.plan.table
+    (own, card), table = found, result.plan.table
     target = table.target
     rows, predicted = row_means(own.rows, own.all.predicted)
     truth = target.truth[rows]
@@ -743,8 +737,7 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
     weight = table.weight_of(table.drawn.labeled)
     mean = Predictions(drawn, np.full(len(drawn), np.average(drawn, weights=weight)), None)
     return NumberCard(
-        **figures,
-        guessing=_loss_of_guess(mean, result.loss, weight),
+        **vars(replace(card, guessing=_loss_of_guess(mean, result.loss, weight))),
         r2=1 - float(np.mean(errors**2)) / variance if variance else 0.0,
         typical_error=typical,
         large_error=large,

@@ -46,7 +46,7 @@ from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore, Unit, identity_of, identity_of_data
 from primum.experiments.datasets.loading import Dataset
 from primum.experiments.runner import run_missing
-from primum.experiments.scenarios import PAPER_UNLABELED, SCENARIOS, Draw, shuffled
+from primum.experiments.scenarios import PAPER_UNLABELED, SCENARIOS, Draw, Problem, shuffled
 from primum.experiments.splits import labeled_first
 from primum.judging import error_bounds
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
@@ -160,7 +160,7 @@ def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed
     return Study(draws, identities, Study.repeats if repeats is None else repeats, seed=seed)
 
 
-def _draw_of(X: Floats, codes: Index, rng: np.random.Generator, _n_rows: int) -> Any:
+def _draw_of(X: Floats, codes: Index, rng: np.random.Generator, _n_rows: int) -> Problem:
     return shuffled(rng, X, codes)
 
 

@@ -265,7 +265,7 @@ def level_name(column: str, level: Any) -> str:
     return f"{column}={OTHER_LEVELS if level == 'infrequent_sklearn' else level}"
 
 
-def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> ColumnTransformer:
+def preparing(columns: Sequence[Column], missing: Sequence[str] = ()) -> PreparedColumns:
     """Return the transformer that prepares a table's columns.
 
     Parameters

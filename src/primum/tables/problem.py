@@ -32,7 +32,7 @@ from primum.tables.cells import (
 )
 from primum.tables.columns import Column, describe_columns, no_such_column
 from primum.tables.labels import CHOSEN, chosen_column, marked_rows, read_target_column
-from primum.tables.preparation import preparing
+from primum.tables.preparation import PreparedColumns, preparing
 from primum.tables.remarks import remarks_on
 from primum.tables.text import count_terms
 
@@ -119,7 +119,7 @@ class TableProblem:
         Groups of rows, as text.
     columns : list of Column
         All columns of the table, and what is done to each.
-    transformer : ColumnTransformer
+    transformer : PreparedColumns
         The preparation of the features, not yet fitted; it also accepts the table as it was
         written.
     target : str
@@ -141,7 +141,7 @@ class TableProblem:
     ids: AnyArray | None
     groups: AnyArray | None
     columns: list[Column]
-    transformer: Any
+    transformer: PreparedColumns
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)

@@ -22,6 +22,7 @@ from primum.safe.candidates.base import (
     Fitted,
     LinearModel,
     Prepared,
+    Scaling,
     SharedRows,
     as_given,
 )
@@ -90,7 +91,7 @@ def is_too_wide(X: Any) -> bool:
     return X.shape[1] > MAX_WIDE_COLUMNS and sparse.issparse(X)
 
 
-def find_reduction(X: Any, seed: int, scaling: Any = as_given) -> Affine:
+def find_reduction(X: Any, seed: int, scaling: Scaling = as_given) -> Affine:
     """Return the first components of sparse rows, without whitening."""
     from sklearn.decomposition import TruncatedSVD
 
