@@ -2,7 +2,8 @@
 
 A walk is what a call visits: its files and functions, and calls from a room into one to its right,
 callbacks included. There should be none but two kinds, which are counted: a pass over rows calls
-the function that it is given, and whoever is given an estimator calls its methods.
+the function that it is given, and whoever is given an estimator calls its methods. Parameters and
+results that are annotated ``Any`` but are always of classes of the package should have their types.
 """
 
 import ast
@@ -11,7 +12,8 @@ import statistics
 import sys
 import tokenize
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -87,6 +89,48 @@ def place(file):
     return ROOMS.index(room) if room in ROOMS else -1
 
 
+@cache
+def hints_of(file):
+    """Return the annotations with Any of a file: {line of a function: {parameter: annotation}}."""
+    found = {}
+    for node in ast.walk(ast.parse(Path(file).read_text())):
+        if isinstance(node, ast.FunctionDef):
+            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            hints = {one.arg: one.annotation for one in parameters} | {"return": node.returns}
+            first = min(one.lineno for one in (node, *node.decorator_list))
+            found[first] = {name: hint for name, hint in hints.items() if says_any(hint)}
+    return found
+
+
+def says_any(hint):
+    """Return whether Any is part of an annotation."""
+    return hint is not None and any(getattr(n, "id", "") == "Any" for n in ast.walk(hint))
+
+
+def at_any(hint, value):
+    """Yield what a value has where its annotation says Any; None says nothing."""
+    if isinstance(hint, ast.Name):
+        yield from [value] if hint.id == "Any" and value is not None else []
+    elif isinstance(hint, ast.BinOp):
+        yield from (one for side in (hint.left, hint.right) for one in at_any(side, value))
+    elif isinstance(hint, ast.Subscript):
+        inner = hint.slice.elts if isinstance(hint.slice, ast.Tuple) else [hint.slice]
+        rows = value.items() if isinstance(value, Mapping) else []
+        if isinstance(value, list | tuple | set):
+            each = isinstance(value, tuple) and len(inner) == len(value) > 1
+            rows = [value] if each else [[one] for one in value]
+        yield from (one for row in rows for pair in zip(inner, row) for one in at_any(*pair))  # noqa: B905
+
+
+def is_own(value):
+    """Return whether the class of a value is one of the package, and no estimator."""
+    return type(value).__module__.startswith("primum") and not isinstance(value, BaseEstimator)
+
+
+# By file, function and parameter: whether what was given there is of an own class.
+OWN_AT_ANY = defaultdict(set)
+
+
 class Walk:
     """What is called: files, functions, and calls from a room into one to its right."""
 
@@ -102,9 +146,21 @@ class Walk:
     def __exit__(self, *_):
         sys.setprofile(None)
 
-    def visit(self, frame, event, _):
+    def note_types(self, frame, event, result):
+        """Note the types of parameters, or of the result, that are annotated with Any."""
+        hints = hints_of(frame.f_code.co_filename).get(frame.f_code.co_firstlineno, {})
+        for name, hint in hints.items():
+            if (name == "return") == (event == "return"):
+                value = result if name == "return" else frame.f_locals.get(name)
+                place = own_file(frame.f_code), frame.f_code.co_name, name
+                OWN_AT_ANY[place].update(map(is_own, at_any(hint, value)))
+
+    def visit(self, frame, event, result):
         """Count a call; this is a profiler of ``sys.setprofile``."""
-        if event != "call" or (file := own_file(frame.f_code)) is None:
+        if event not in ("call", "return") or (file := own_file(frame.f_code)) is None:
+            return
+        self.note_types(frame, event, result)
+        if event == "return":
             return
         self.files.add(file)
         self.functions.add(frame.f_code)
@@ -151,6 +207,10 @@ def main():
         with Walk() as walk:
             call()
         walk.report(what)
+    always_own = [place for place, own in OWN_AT_ANY.items() if own == {True}]
+    print(f"{len(OWN_AT_ANY)} parameters and results with Any; of own classes: {len(always_own)}")
+    for place in always_own:
+        print("    " + ": ".join(place))
 
 
 def compare_in_one_process(X, y):
