@@ -201,7 +201,7 @@ def test_further_rows(kind, case):
 def test_further_rows_with_other_column_names(kind):
     frame = pd.DataFrame(X, columns=["a", "b"])
     sentence = (
-        r"X_unlabeled has the columns of X in another order: column 0 is 'b', and 'a' in X: pass "
+        r"X_unlabeled has the columns of X in another order: column 0 is 'b', but 'a' in X: pass "
         r"the same columns in the same order, for example X_unlabeled\[X.columns\]"
     )
     with pytest.raises(ValueError, match=sentence):
@@ -404,15 +404,18 @@ class TestColumnsThatDiffer:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (lambda rows: rows.assign(extra=0.0), "has the column 'extra', which X has not: pass"),
+            (
+                lambda rows: rows.assign(extra=0.0),
+                "has the column 'extra', which X does not have: pass",
+            ),
             (lambda rows: rows.drop(columns="g"), "lacks the column 'g', which X has: pass"),
             (
                 lambda rows: rows.rename(columns={"h": "k", "b": "B"}),
-                "has the columns 'B', 'k', which X has not and lacks the columns 'b', 'h', which ",
+                "has the columns 'B', 'k', which X does not have, and lacks the columns 'b', 'h', ",
             ),
             (
                 lambda rows: rows[list("abcdefhg")],
-                "in another order: column 6 is 'h', and 'g' in X: pass",
+                "in another order: column 6 is 'h', but 'g' in X: pass",
             ),
             (lambda rows: rows[list("abcdefghg")], "has the column 'g' more than once: pass"),
         ],

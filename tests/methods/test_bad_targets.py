@@ -78,7 +78,7 @@ def test_the_marker_of_classifiers_for_unknown_labels():
 
 def test_bounds_of_a_row_in_the_wrong_order():
     refused(
-        r"The bounds of row 3 are \(7, 5\), but the lower one comes first: swap them",
+        r"The bounds of row 3 are \(7, 5\), but the lower one must come first: swap them",
         target_bounds=pairs(r3=(7, 5)),
     )
     refused(r"The bounds of row 4 are \(12, 10\)", target_bounds=pairs(r4=(12, np.nan)))
@@ -87,7 +87,7 @@ def test_bounds_of_a_row_in_the_wrong_order():
 def test_a_censored_target_without_an_end():
     refused(
         r"target_bounds is \(7, inf\) in row 3, but both bounds must be finite: for a censored "
-        "target, pass NaN for the open end, which then is that of bounds",
+        "target, pass NaN for the open end, which then takes that of bounds",
         target_bounds=pairs(r3=(7, np.inf)),
     )
 

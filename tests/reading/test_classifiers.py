@@ -36,7 +36,7 @@ def test_weights():
     assert Entry("naive", GaussianNB()).takes_weights
     nearest = Entry("nearest", KNeighborsClassifier(), uses_unlabeled=False)
     assert not nearest.takes_weights
-    with pytest.raises(ValueError, match=r"'nearest' .* does not support weights of rows"):
+    with pytest.raises(ValueError, match=r"'nearest' .* does not support sample weights"):
         nearest.fit(X, CODES, np.ones(4))
 
 

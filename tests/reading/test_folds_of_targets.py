@@ -43,7 +43,12 @@ def test_chosen_rows_are_never_held_out():
     [
         (N_LABELED + 1, None, None, f"there are only {N_LABELED}: pass cv={N_LABELED} or less"),
         (3, np.zeros(90), None, "All labelled rows belong to one group"),
-        (3, None, TARGETS.labeled[1:], "1 of the labelled rows are left, so none can be held out"),
+        (
+            3,
+            None,
+            TARGETS.labeled[1:],
+            f"Of {N_LABELED} labelled rows, {N_LABELED - 1} were chosen, so none of the others can",
+        ),
     ],
 )
 def test_too_little_to_hold_out(cv, groups, chosen, sentence):

@@ -109,7 +109,7 @@ def test_a_baseline_among_the_candidates_is_refused():
         ([], "candidates is empty"),
         ([ICLSClassifier()], "must be a list of .name, estimator."),
         ([("a", ICLSClassifier()), ("a", ICLSClassifier())], "'a' is used twice"),
-        ([("a", 3)], "'a' is 3, which has no fit and predict"),
+        ([("a", 3)], "'a' is 3, which lacks fit or predict"),
     ],
 )
 def test_bad_candidates(candidates, message):

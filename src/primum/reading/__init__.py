@@ -1,1 +1,1 @@
-"""What ``fit`` is given: rows, labels and unknown labels, shares, weights, folds, classifiers."""
+"""The arguments of ``fit``: rows, labels, class shares, weights, folds, user-supplied models."""

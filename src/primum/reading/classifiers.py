@@ -1,8 +1,8 @@
 """User-supplied models: fitting them to partly labelled rows, and reading their scores.
 
-Labels are class codes 0, 1, ..., -1 where unknown, or numbers, NaN where unknown. An entry that
-uses unlabelled rows is fitted to all rows, with these markers; any other to the labelled rows
-alone. A classifier that was fitted to codes is wrapped so that it predicts the names of classes.
+Labels are class codes 0, 1, ... with -1 for unknown ones, or numbers with NaN for unknown ones. An
+entry that uses unlabelled rows is fitted to all rows, with these markers; any other entry only to
+the labelled rows. A classifier fitted to codes is wrapped so that it predicts class names.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from primum._sklearn import count_rows, take_rows
 from primum._typing import AnyArray, Floats, Mask
 from primum.reading.labels import read_labels
 
-# By how much probabilities in single precision may miss 0 or 1.
+# How far probabilities in single precision may be off 0 or 1.
 MAX_PROBABILITY_ROUNDING = 1e-4
 
 
@@ -63,18 +63,18 @@ class Entry:
 
     @property
     def weighs_rows(self) -> bool:
-        """Whether it can be fitted to weighted rows, as a pipeline or an average too."""
+        """Whether it can be fitted to weighted rows, even inside a pipeline or an average."""
         last = last_step(self.estimator)
         inside = getattr(last, "estimator", None)
         return _accepts_weights(last) and (inside is None or _accepts_weights(last_step(inside)))
 
     @property
     def is_of_primum(self) -> bool:
-        """Whether it can be fitted to names of classes, with None where unknown."""
+        """Whether it can be fitted to class names, with None for unknown ones."""
         return type(last_step(self.estimator)).__module__.startswith("primum.")
 
     def seeded(self, seed: int) -> "Entry":
-        """Return the same with a number for every random_state that was left open."""
+        """Return the entry with a seed for every random_state that is None."""
         estimator = clone(self.estimator)
         left_open = [
             name
@@ -84,9 +84,9 @@ class Entry:
         return replace(self, estimator=estimator.set_params(**dict.fromkeys(left_open, seed)))
 
     def fit(self, X: Any, codes: Any, weight: Floats | None = None, **options: Any) -> Any:
-        """Return a clone fitted to rows with class codes or numbers; unknown ones are -1 and NaN.
+        """Return a clone fitted to rows with class codes or numbers; unknown ones are -1 or NaN.
 
-        ``weight`` are the weights of the rows, and ``options`` whatever else its ``fit`` is passed.
+        ``weight`` are the weights of the rows, ``options`` further arguments of its ``fit``.
         """
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
@@ -100,7 +100,7 @@ class Entry:
 
     def fitted(self, X: Any, codes: Any, **options: Any) -> Any:
         """Return a clone fitted to exactly these rows and codes, with options of its ``fit``."""
-        # Rows of its own: a model that alters them must not alter the caller's.
+        # The model gets a copy: if it alters its rows, it must not alter the caller's.
         try:
             fitted = clone(self.estimator).fit(X.copy(), codes, **options)
         except ValueError as problem:
@@ -118,16 +118,16 @@ class Entry:
         return fitted
 
     def _weighted(self, weight: Floats) -> dict[str, Floats]:
-        """Return the weights of rows by the name of the argument; a pipeline has one per step.
+        """Return the sample weights by argument name; a pipeline has one argument per step.
 
-        Raise an error if the classifier does not support any.
+        Raise an error if the classifier does not support them.
         """
         steps = dict(getattr(self.estimator, "steps", [("", self.estimator)]))
         classifier = last_step(self.estimator)
         if not _accepts_weights(classifier):
             raise ValueError(
                 f"sample_weight is given, but {self.name!r} ({type(classifier).__name__}) does "
-                "not support weights of rows: leave it out, or pass no weights."
+                "not support sample weights: leave it out, or pass no weights."
             )
         accepting = [name for name, step in steps.items() if _accepts_weights(step)]
         return {f"{name}__sample_weight" if name else "sample_weight": weight for name in accepting}
@@ -144,7 +144,7 @@ def _accepts_weights(step: Any) -> bool:
 def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:
     """Return the entries of a list of (name, estimator) or (name, estimator, uses_unlabeled).
 
-    ``what`` is the name of the parameter, and ``uses_unlabeled`` what a pair stands for.
+    ``what`` is the name of the parameter, and ``uses_unlabeled`` the value that a pair implies.
     """
     read = []
     for item in entries:
@@ -173,7 +173,7 @@ def _check_entries(entries: list[Entry], what: str) -> None:
         if not (hasattr(entry.estimator, "fit") and hasattr(entry.estimator, "predict")):
             raise ValueError(
                 f"{what} must contain classifiers, but {entry.name!r} is "
-                f"{entry.estimator!r}, which has no fit and predict."
+                f"{entry.estimator!r}, which lacks fit or predict."
             )
         if isinstance(entry.estimator, type):
             raise ValueError(
@@ -184,10 +184,10 @@ def _check_entries(entries: list[Entry], what: str) -> None:
 
 @dataclass(frozen=True)
 class LogScorer:
-    """Minus the log loss of a classifier with probabilities, a scorer that costs one prediction.
+    """A scorer for classifiers with probabilities: minus the log loss, at the cost of a prediction.
 
-    It equals "neg_log_loss" of scikit-learn for a classifier that knows all classes, but does not
-    check y again at every call, which takes longer than a fit to few rows.
+    It equals scikit-learn's "neg_log_loss" for a classifier that knows all classes, but does not
+    check y again at every call, which would take longer than a fit to few rows.
 
     Examples
     --------
@@ -212,8 +212,8 @@ def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
 
     They are the probabilities of ``predict_proba`` or, without it, the decision values mapped by
     the logistic function. The classifier was fitted to class codes; a class that it has not seen
-    has the score 0. ``name`` is that of the classifier in messages. It gets rows of its own: it may
-    alter them, as StandardScaler(copy=False) does, and the caller's are read by others.
+    has the score 0. ``name`` is that of the classifier in messages. The classifier gets a copy of
+    the rows, because it may alter them, as StandardScaler(copy=False) does.
     """
     name = repr(name) if name else type(fitted).__name__
     X = X.copy()
@@ -224,7 +224,7 @@ def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
         if values.ndim == 1:
             second = expit(values)
             scores = np.column_stack([1 - second, second])
-        else:  # in logarithms, because all of a row may be too small for numbers
+        else:  # in logarithms, because all values of a row may underflow
             scores = softmax(log_expit(values), axis=1)
     else:
         raise ValueError(
@@ -260,20 +260,20 @@ def _has(method: str) -> Callable[["NamedClassifier"], bool]:
 
 
 def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
-    """Return a classifier that was fitted to class codes as one that predicts names."""
+    """Wrap a classifier that was fitted to class codes so that it predicts class names."""
     classifier = NamedClassifier(fitted)
     classifier.classes_, classifier.classifier_ = classes, fitted
     return classifier
 
 
 class NamedClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that wants class codes and -1, fitted to names and None.
+    """A wrapper by which a classifier for class codes and -1 learns from class names and None.
 
     Parameters
     ----------
     classifier : classifier
-        Fitted to codes 0, 1, ... of the classes and -1 where a label is unknown, as scikit-learn's
-        LabelSpreading and SelfTrainingClassifier are.
+        A classifier that is fitted to class codes 0, 1, ... and -1 for unknown labels, such as
+        scikit-learn's LabelSpreading and SelfTrainingClassifier.
 
     Attributes
     ----------
@@ -359,6 +359,6 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
-            Those of the classifier.
+            The decision values of the wrapped classifier.
         """
         return np.asarray(self.classifier_.decision_function(X))

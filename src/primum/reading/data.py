@@ -1,7 +1,7 @@
 """The arguments of ``fit``: validated, and split into labelled and unlabelled rows.
 
-Validation names the row and the column of what is wrong. Arrays may be of any library and on any
-device. Rows of weight zero are as if they were not there, and further unlabelled rows may be in
+Errors name the row and the column of a wrong value. Arrays may be of any library and on any device.
+Rows of weight zero are treated as if they were absent, and further unlabelled rows may be in
 memory, in files or on a cluster.
 """
 
@@ -73,7 +73,7 @@ class ArrayBackend:
 
 
 def backend_of(X: Any) -> ArrayBackend | None:
-    """Return the library and device of X, or None for NumPy arrays and anything not an array."""
+    """Return the library and device of X; None for NumPy arrays and whatever is not an array."""
     if isinstance(X, np.ndarray):
         return None
     xp, dispatched, device = get_namespace_and_device(X)
@@ -178,19 +178,19 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
 
 
 def _how_columns_differ(given: list[Any], expected: list[Any]) -> str:
-    """Return which columns other rows have in addition to those of X, lack or have elsewhere."""
+    """Describe the columns that other rows have in addition to those of X, lack or misplace."""
     more = [name for name in given if name not in expected]
     fewer = [name for name in expected if name not in given]
-    parts = [f"has {_named(more)}, which X has not"] if more else []
+    parts = [f"has {_named(more)}, which X does not have"] if more else []
     parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
     if parts:
-        return " and ".join(parts)
+        return ", and ".join(parts)
     if len(given) != len(expected):
         twice = [name for name in dict.fromkeys(given) if given.count(name) > 1]
         return f"has {_named(twice)} more than once"
     place = next(i for i, name in enumerate(given) if name != expected[i])
     return (
-        f"has the columns of X in another order: column {place} is {given[place]!r}, and "
+        f"has the columns of X in another order: column {place} is {given[place]!r}, but "
         f"{expected[place]!r} in X"
     )
 
@@ -250,7 +250,7 @@ MIN_WEIGHT = 1e-150
 class TrainingData(Generic[SomeKnown]):
     """Labelled and unlabelled rows; rows of weight zero are left out.
 
-    Labels, known or not, are one number per row for two classes and for a regression, and one per
+    Labels, known or not, are one number per row for two classes and for regression, and one per
     class for K > 2. ``known`` is the content of y. There are ``n_unlabeled`` unlabelled rows in the
     user's order, first those of X, then the ``n_more`` of X_unlabeled; ``present`` indexes those of
     X that have weight (None: all). ``home`` is the array library and device of the rows if they are
@@ -289,7 +289,7 @@ class TrainingData(Generic[SomeKnown]):
         )
 
     def for_all_rows(self, q: Floats) -> Floats:
-        """Return q for all unlabelled rows; those of weight zero have the centre of their set."""
+        """Return q for all unlabelled rows; those of weight zero get the centre of their set."""
         if self.present is None:
             return q
         if self.sets is None:
@@ -332,7 +332,7 @@ class FitArguments(Generic[SomeKnown]):
         return None if self.weight is None else self.weight[index]
 
 
-# What classifiers fit.
+# The training data and the arguments of classifiers.
 ClassData = TrainingData[KnownLabels]
 ClassArguments = FitArguments[KnownLabels]
 
@@ -340,7 +340,7 @@ ClassArguments = FitArguments[KnownLabels]
 def read_arguments(
     estimator: BaseEstimator, *arguments: Any, possible: Any = None, label_bounds: Any = None
 ) -> ClassArguments:
-    """Validate (X, y, X_unlabeled, sample_weight) and partial labels, as a classifier's ``fit``.
+    """Validate (X, y, X_unlabeled, sample_weight) and partial labels for a classifier's ``fit``.
 
     More than two classes raise an error, unless the estimator has set ``_several_classes``.
     """
@@ -356,7 +356,7 @@ def read_arguments(
 def read_regression_arguments(
     estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
 ) -> FitArguments[KnownTargets]:
-    """Validate (X, y, X_unlabeled, sample_weight) and bounds, as a regressor's ``fit``."""
+    """Validate (X, y, X_unlabeled, sample_weight) and bounds for a regressor's ``fit``."""
     common = getattr(estimator, "bounds", None)
     given = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
     if hasattr(estimator, "bounds"):
@@ -367,7 +367,7 @@ def read_regression_arguments(
 def read_numbers(
     estimator: BaseEstimator, *arguments: Any, bounds: Any = None, target_bounds: Any = None
 ) -> FitArguments[KnownTargets]:
-    """Validate (X, y, X_unlabeled, sample_weight) and bounds, which rows need not have."""
+    """Validate (X, y, X_unlabeled, sample_weight) and bounds, which are optional."""
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
         targets = read_targets(y, n_rows, bounds, on_this_machine(target_bounds))
@@ -418,7 +418,7 @@ def _dtypes(home: ArrayBackend | None) -> Any:
 def _read_labels(
     estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
 ) -> tuple[KnownLabels, LabelSet | None]:
-    """Return the labels, and the label sets of the rows without one, given partial labels."""
+    """Return the labels and, given partial labels, the label sets of the rows without a label."""
     labels, sets = find_labels(y, n_rows), None
     if possible is not None:
         labels, mask = read_possible(on_this_machine(possible), labels)
@@ -431,7 +431,7 @@ def _read_labels(
 
 
 def read_training_data(*arguments: Any, **partial: Any) -> ClassData:
-    """Return the rows that ``read_arguments`` reads, split."""
+    """Validate arguments as ``read_arguments`` does, and split the rows."""
     return split_rows(read_arguments(*arguments, **partial))
 
 
@@ -484,7 +484,7 @@ def in_memory(estimator: BaseEstimator, rows: Rows) -> Any:
 
 
 def stack_rows(parts: Sequence[Any], dtype: Any = None) -> Any:
-    """Return rows below each other, in the format of the first: a DataFrame, an array or CSR."""
+    """Stack parts vertically, in the format of the first: a DataFrame, an array or CSR."""
     parts = [part for part in parts if part.shape[0]] or parts[:1]
     if len(parts) == 1 and dtype is None:
         return parts[0]  # not copied
@@ -567,7 +567,7 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
 
 
 def effective_size(weight: Floats) -> float:
-    """Return the number of rows that unequal weights count as (Kish 1965)."""
+    """Return the effective number of rows, given their weights (Kish 1965)."""
     return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
 
 

@@ -1,11 +1,11 @@
 """Folds of the labelled rows; the unlabelled ones are in every training set.
 
 ``SemiSupervisedSplit`` is a splitter for scikit-learn's own validation functions. Estimators and
-comparisons read the parameters ``cv`` and ``groups`` here: ``read_folds`` wants every class in
+comparisons read the parameters ``cv`` and ``groups`` here: ``read_folds`` requires every class in
 every training set, and so does ``judging_folds``, whose folds are shuffled and keep groups
 together; ``read_repeated_folds`` repeats such folds and lets a training set lack a class.
-``tuning_folds`` are those inside a training set with groups. Numeric targets are one stratum: where
-folds of classes are stratified, those of numbers are shuffled only.
+``tuning_folds`` returns folds inside a training set with groups. Numeric targets form one stratum,
+so their folds are not stratified.
 """
 
 import reprlib
@@ -41,12 +41,11 @@ class SemiSupervisedSplit:
     """Cross-validation with all unlabelled rows in every training set and none in the test sets.
 
     Plain cross-validation puts unlabelled rows into the test folds and withholds them from
-    training. There, scikit-learn's scorers take their marker for a class that is never predicted;
-    the ``score`` of this library's classifiers ignores them. This splitter splits only the
-    labelled rows, of two or more classes. Use it as ``cv=`` anywhere in scikit-learn.
+    training. In a test fold, scikit-learn's scorers take their marker for a class that is never
+    predicted; the ``score`` of this library's classifiers ignores them. This splitter splits only
+    the labelled rows, of two or more classes. Use it as ``cv=`` anywhere in scikit-learn.
 
-    Every training set must have a labelled row of every class; an error names a class that has
-    none.
+    Every training set must have a labelled row of every class; if not, an error names the class.
 
     Parameters
     ----------
@@ -133,12 +132,12 @@ class SemiSupervisedSplit:
         return int(splitter.get_n_splits(labels.codes, labels.codes, of_known))
 
     def splitter_of(self, labels: Known) -> Any:
-        """Return the splitter of the labelled rows; a number of folds of targets has no strata.
+        """Return the splitter of the labelled rows; folds of numeric targets are not stratified.
 
         Parameters
         ----------
         labels : KnownLabels or KnownTargets
-            What is known about them.
+            The known labels.
 
         Returns
         -------
@@ -164,7 +163,7 @@ class SemiSupervisedSplit:
 
 
 def is_number(cv: Any) -> bool:
-    """Return whether cv is a number of folds, or left open."""
+    """Return whether cv is a number of folds or None."""
     return cv is None or isinstance(cv, Integral)
 
 
@@ -210,7 +209,7 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
         )
 
 
-# How often groups are distributed anew until every training set has every class.
+# The number of attempts to distribute groups so that every training set has every class.
 MAX_GROUP_ATTEMPTS = 20
 NEED_GROUPS = (
     GroupKFold,
@@ -234,7 +233,7 @@ def read_folds(
 ) -> list[Fold]:
     """Return the folds that cv stands for.
 
-    A number and a splitter split the labelled rows; an iterable consists of pairs of indices of
+    A number or a splitter splits the labelled rows; an iterable consists of pairs of indices of
     rows of X, as everywhere in scikit-learn.
     """
     if _splits(cv):
@@ -245,10 +244,10 @@ def read_folds(
 def judging_folds(
     cv: Any, labels: Known, groups: Any, seed: Any, chosen: Mask | None = None
 ) -> list[Fold]:
-    """Return folds by which models are judged: none trains on a row that it holds out.
+    """Return folds for judging models: none trains on a row that it holds out.
 
-    A number of folds means stratified ones, shuffled, which keep groups together if there are any.
-    For groups, ``seed`` is a number. Rows of X with a chosen label are never held out.
+    A number of folds means stratified, shuffled ones, which keep groups together if there are any.
+    With groups, ``seed`` is a number. Rows of X with a chosen label are never held out.
     """
     if chosen is not None:
         folds = judging_folds(cv, _to_split(cv, labels, chosen), groups, seed)
@@ -360,8 +359,8 @@ def _refuse_empty(number: int, fold: Fold, rows: str) -> None:
 def _group_folds(cv: Integral | None, labels: Known, groups: Any, seed: int) -> list[Fold]:
     """Return stratified folds that keep groups of rows of X together, shuffled.
 
-    Of several ways to distribute the groups, the first is taken that leaves labelled rows of every
-    class in every training set.
+    After several attempts to distribute the groups, the first is taken that leaves labelled rows of
+    every class in every training set.
     """
     of_row = np.unique(known_groups(labels, groups), return_inverse=True)[1]
     n_folds, strata = _number_of_group_folds(cv, labels, of_row), labels.strata
@@ -376,7 +375,7 @@ def _group_folds(cv: Integral | None, labels: Known, groups: Any, seed: int) -> 
 def _split(n_folds: int, codes: Index, groups: Index | None, seed: Any) -> list[Fold]:
     """Return shuffled folds of labelled rows, stratified as far as their groups allow.
 
-    Those that train on or hold out no row are left out.
+    Folds with an empty training or test set are left out.
     """
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(n_folds, shuffle=True, random_state=seed)
@@ -390,8 +389,8 @@ def _split(n_folds: int, codes: Index, groups: Index | None, seed: Any) -> list[
 def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
     """Return folds of labelled rows that keep groups together, for tuning inside a training set.
 
-    There are at most so many; each trains on and holds out rows of every class. If groups do not
-    allow that, there are none, and a warning says so.
+    There are at most ``most`` folds; each trains on and holds out rows of every class. If groups do
+    not allow that, there are none, and a warning says so.
     """
     of_row = np.unique(groups, return_inverse=True)[1]
     n_groups = _groups_of_classes(codes, of_row)
@@ -412,7 +411,7 @@ def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
 
 
 def _groups_of_classes(codes: Index, of_row: Index) -> Index:
-    """Return in how many groups every class has labelled rows."""
+    """Return, for every class, the number of groups with labelled rows of it."""
     return np.bincount(np.unique(np.column_stack([codes, of_row]), axis=0)[:, 0])
 
 
@@ -443,24 +442,24 @@ def _to_split(cv: Any, labels: Known, chosen: Mask) -> Known:
 
 
 def _splits(cv: Any) -> bool:
-    """Return whether cv splits the rows that it is given; otherwise it is pairs of rows of X."""
+    """Return whether cv splits the rows that it is given; if not, it is pairs of rows of X."""
     return is_number(cv) or hasattr(cv, "split")
 
 
 def _with_chosen(
     folds: Sequence[Fold], cv: Any, chosen: Mask, groups: AnyArray | None
 ) -> list[Fold]:
-    """Return the folds of labels drawn at random as those of all labels, none of a chosen one.
+    """Turn folds of labels drawn at random into folds of all labels that hold out no chosen one.
 
-    Chosen ones are trained on in every fold, unless another row of their group is held out there.
-    Pairs of rows say themselves what is trained on: there, chosen rows are only not held out.
+    Every fold trains on the chosen labels, except on those in the group of a row that it holds out.
+    Pairs of rows define their own training sets; chosen rows are only removed from the test sets.
 
     Parameters
     ----------
     folds : sequence of Fold
-        What cv splits ``_to_split`` into.
+        The folds of the labels that ``_to_split`` returns.
     cv : int, splitter, iterable or None
-        How.
+        The parameter that defines the folds.
     chosen : bool array of shape (n_labeled,)
         Which labels were chosen.
     groups : array of shape (n_labeled,) or None
@@ -491,9 +490,9 @@ def read_repeated_folds(
 ) -> list[Fold]:
     """Return folds, as positions among the labelled rows of positive weight.
 
-    A number of folds means as many stratified ones, repeated and shuffled, which keep groups
-    together if there are any; any other cv gives the folds itself. A class that is missing in a
-    training set has no score there. Rows of X with a chosen label are never held out.
+    A number of folds means stratified ones, shuffled and repeated, which keep groups together if
+    there are any; any other cv defines the folds itself. A class that is missing from a training
+    set has no score there. Rows of X with a chosen label are never held out.
     """
     labels = given.labels
     if chosen is not None:
@@ -523,9 +522,9 @@ def read_repeated_folds(
 
 
 def _possible_folds(n_folds: int, codes: Index) -> int:
-    """Return the number of folds, at most that of the rows of the largest class.
+    """Return the number of folds, at most the number of rows of the largest class.
 
-    More cannot be stratified at all.
+    More folds cannot be stratified at all.
     """
     most = int(np.bincount(codes).max())
     if len(codes) == 1:
@@ -542,7 +541,7 @@ def _possible_folds(n_folds: int, codes: Index) -> int:
 
 
 def _possible_groups(n_folds: int, names: AnyArray) -> int:
-    """Return the number of folds, at most that of the groups."""
+    """Return the number of folds, at most the number of groups."""
     if len(names) < 2:
         raise ValueError(
             f"All labelled rows belong to the group {names.tolist()[0]!r}, so no group can be "

@@ -1,24 +1,24 @@
-"""What is known about the labels of rows: classes or numbers, and which of them were chosen.
+"""The known labels: classes or numbers, and which of them were chosen.
 
-A y contains classes or numbers to predict. Numbers are a numeric target, such as a price, by the
-rule of ``primum.reading.labels.is_numeric_target``. A few different numbers with fractions that
-repeat, such as ratings in steps of a half, may be either: an error asks which. The marker -1 of
-classes is a number among numbers. A y of whole numbers whose only negative one is -1 is refused,
-because learning from -1 as a price does more harm than a question.
+A y contains classes or numbers to predict. ``primum.reading.labels.is_numeric_target`` decides
+whether numbers are a numeric target, such as a price. A few different numbers with fractions that
+repeat, such as ratings in steps of a half, may be either: an error asks which. In a numeric target,
+-1 is a number, not a marker. If it is the only negative number in a y of whole numbers, an error
+asks too, because learning from a marker as a price does more harm than a question.
 
-Chosen labels were not drawn at random: they were found by active learning, or where two models
-disagree. Whoever chooses which rows to label chooses difficult ones, or those of a rare class. A
-model may learn from such labels. But their rows say nothing about the error on other rows, and
-their classes nothing about the shares of the classes: with the labels drawn at random d, the chosen
-ones c and the unlabelled rows u,
+Chosen labels were not drawn at random: active learning found them, or a disagreement of two models.
+Whoever chooses rows to label chooses difficult ones, or those of a rare class. A model may learn
+from such labels. But their rows say nothing about the error on other rows, and their classes
+nothing about the class shares: with the labels drawn at random d, the chosen ones c and the
+unlabelled rows u,
 
-    held out, the drift test, shares of classes       d
+    held out, the drift test, class shares            d
     trained on                                        d + c
-    what the rows without a label once were           u + c,
+    unlabelled when d was drawn                       u + c,
 
 because chosen rows were unlabelled when the others were drawn. With a probability of at least the
-level, the numbers N_k of the classes among the rows u + c are in intervals that depend on d only
-(``primum.reading.shares``). The classes of c are known, so that the shares among u are in
+level, the numbers N_k of the classes among the rows u + c are in intervals that depend only on d
+(``primum.reading.shares``). The classes of c are known, so the shares among u are in
 
     (N_k - number of class k in c) / number of u.
 """
@@ -48,23 +48,23 @@ from primum.rows import LabeledRows
 Drawn = TypeVar("Drawn", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
-# With as many labels for each different number on average, a few numbers may be classes.
+# A few different numbers with at least this many labels each, on average, may be classes.
 MIN_LABELS_PER_NUMBER = 2
 SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}"
 
 
 @dataclass(frozen=True)
 class TargetKind:
-    """What a target consists of, and how that was found out.
+    """Whether a target consists of classes or numbers, and how this was recognised.
 
     Attributes
     ----------
     word : {"classes", "numbers"}
-        What.
+        The kind of target.
     how : str
         How it was recognised, in a sentence; empty if there is nothing to say.
     told : bool
-        Whether somebody said so.
+        Whether the user said so.
     """
 
     word: str
@@ -78,7 +78,7 @@ class TargetKind:
 
 
 def check_kind(target_kind: Any) -> None:
-    """Raise an error for an argument that is no kind of target."""
+    """Raise an error if an argument is not a kind of target."""
     if target_kind not in (AUTO, CLASSES, NUMBERS):
         raise ValueError(
             f"target_kind must be {AUTO!r}, {CLASSES!r} or {NUMBERS!r}, got {target_kind!r}."
@@ -93,12 +93,12 @@ def kind_of_numbers(labels: Any, where: str) -> TargetKind:
     labels : array-like of numbers
         The known labels.
     where : str
-        What they are, as the beginning of a sentence.
+        What contains them, as the beginning of a sentence.
 
     Returns
     -------
     TargetKind
-        The kind. It is an error if it cannot be told.
+        The kind. If it is ambiguous, an error is raised.
 
     Examples
     --------
@@ -130,7 +130,7 @@ them as classes."
 def read_known(
     y: Any, n_rows: int, target_kind: str = AUTO, bounds: Any = None
 ) -> tuple[Known, TargetKind]:
-    """Return the content of y for n_rows rows, and what it consists of.
+    """Return the content of y for n_rows rows, and whether it is classes or numbers.
 
     Parameters
     ----------
@@ -139,16 +139,16 @@ def read_known(
     n_rows : int
         Number of rows of X.
     target_kind : {"auto", "classes", "numbers"}
-        What it consists of; "auto" finds out.
+        What y contains; "auto" decides this from its values.
     bounds : (float, float) or None
-        Between which all numbers are certain to be.
+        A range that is certain to contain all numbers.
 
     Returns
     -------
     known : KnownLabels or KnownTargets
-        What is known.
+        The known labels.
     kind : TargetKind
-        Of classes or of numbers, and why.
+        Classes or numbers, and why.
     """
     check_kind(target_kind)
     y = as_one_dimensional(y)
@@ -176,7 +176,7 @@ def read_known(
 
 
 def refuse_constant(values: Floats, where: str) -> None:
-    """Raise an error if all known numbers are equal; ``where`` is the place that they are in."""
+    """Raise an error if all known numbers are equal; ``where`` says what contains them."""
     if values.min() == values.max():
         raise ValueError(
             f"All {len(values)} known numbers in {where} are {values[0]:g}, so there is "
@@ -196,7 +196,7 @@ def _refuse_few_fractions(numbers: AnyArray) -> None:
 
 
 def _numbers_in(y: AnyArray) -> AnyArray | None:
-    """Return the finite numbers that are known; None if there are none, or other labels."""
+    """Return the known finite numbers; None if there are none, or if there are other labels."""
     if y.dtype.kind == "O":
         labels = [item for item in y if not is_missing(item)]
         if not {kind_of(item) for item in labels} <= {"int", "float"}:
@@ -211,7 +211,7 @@ def _numbers_in(y: AnyArray) -> AnyArray | None:
 
 
 def _as_names(y: AnyArray, numbers: AnyArray) -> AnyArray:
-    """Return numbers that would be taken for a numeric target as text, so that they are classes."""
+    """Turn numbers that would be taken for a numeric target into text, so that they are classes."""
     whole = not (numbers % 1 != 0).any()
     if whole and not is_numeric_target(*np.unique(numbers, return_counts=True)):
         return y
@@ -227,7 +227,7 @@ def _has_marker(numbers: AnyArray) -> bool:
 
 
 def _refuse_marker(y: AnyArray, numbers: AnyArray | None) -> None:
-    """Raise an error if -1 may mark unknown labels, or be a number."""
+    """Raise an error if -1 may either mark unknown labels or be a number."""
     whole = numbers is not None and numbers.dtype.kind in "iu"
     count = sum(bool(np.equal(item, -1)) for item in y if not is_missing(item)) if whole else 0
     if count and numbers is not None and -1 not in numbers:
@@ -277,8 +277,8 @@ def read_chosen(chosen: Any, labels: Known) -> Mask | None:
         _refuse_too_few(labels, labels.codes[drawn])
     elif drawn.sum() < 2:
         raise ValueError(
-            f"Without the {int(mask.sum())} chosen ones, {int(drawn.sum())} of the labelled rows "
-            "are left, so none can be held out: label more rows, drawn at random."
+            f"Of {len(drawn)} labelled rows, {int(mask.sum())} were chosen, so none of the others "
+            "can be held out: label more rows, drawn at random."
         )
     return mask
 
@@ -365,7 +365,8 @@ def drawn_share(
     Returns
     -------
     float or None
-        That of the labels drawn at random; None if there are no two unlabelled rows.
+        That of the labels drawn at random; None if there are none, or fewer than two unlabelled
+        rows.
     """
     drawn = codes[~chosen]
     if n_unlabeled < 2 or len(drawn) == 0:
@@ -377,7 +378,7 @@ def drawn_share(
 def drawn_confidence(
     codes: Index, chosen: Mask, n_classes: int, n_unlabeled: int, level: float
 ) -> Floats:
-    """Return intervals of the shares of the classes among the unlabelled rows.
+    """Return intervals for the class shares among the unlabelled rows.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ Labels can also be measurements, such as prices, rather than classes: ``is_numer
 rule. Numbers that the rule mistakes can be written as text.
 
 Partial labels are the classes that a row may have, or bounds on its label. A row with one possible
-class is a labelled row. A row with all of them is an unlabelled one. Any other row is an unlabelled
-one, too, with a label set of its own.
+class is labelled. A row that may have any class is unlabelled. All other rows are unlabelled too,
+each with a label set of its own.
 """
 
 from collections.abc import Callable
@@ -24,22 +24,21 @@ from sklearn.utils.validation import check_array
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex
 
-# More different whole numbers than this may be measurements; codes of classes are seldom as many.
+# More different whole numbers than this may be measurements; there are seldom that many classes.
 MAX_CODES = 20
 
 
 def is_numeric_target(values: AnyArray, counts: AnyArray) -> bool:
     """Return whether numbers, given as sorted values and their counts, are a numeric target.
 
-    They are a numeric target if there are more than two of them and some have a fraction, or, if
-    all are whole, if all of these hold:
+    They are if there are more than two different ones and some have a fraction. Whole numbers are
+    a numeric target if all of these hold:
 
     * there are more than MAX_CODES different ones,
-    * more than half of the different ones occur once, so that there is nothing to learn a class
-      from,
+    * more than half of the different ones occur only once, so no class can be learnt from them,
     * fewer than half of the whole numbers between the smallest and the largest occur.
 
-    Codes of classes, years and ratings are not: they are few, or repeat, or have few gaps.
+    Class codes, years and ratings are not: they are few, or repeat, or have few gaps.
     """
     if values.dtype.kind not in "iuf" or len(values) < 3:
         return False
@@ -50,14 +49,14 @@ def is_numeric_target(values: AnyArray, counts: AnyArray) -> bool:
     return bool(many and single and len(values) < span / 2)
 
 
-# In Python, and in a table, where text of digits only is read as numbers.
+# Advice for Python, and for tables, where text of digits is read as numbers.
 AS_TEXT, WITH_A_LETTER = "convert them to text, as y.astype(str) does", "put a letter before them"
 
 
 def refuse_numeric_target(values: Any, where: str, way_round: str) -> None:
     """Raise an error if known labels, all of them numbers, are a numeric target.
 
-    ``where`` begins the sentence, and ``way_round`` says how to make classes of numbers.
+    ``where`` begins the sentence, and ``way_round`` says how to turn numbers into classes.
     """
     numbers, counts = np.unique(np.asarray(values), return_counts=True)
     if not is_numeric_target(numbers, counts):
@@ -125,7 +124,7 @@ class KnownLabels(LabelIndices):
         return self.codes
 
     def with_unlabeled(self, n_more: int) -> "KnownLabels":
-        """Return the same labels, with further rows after the others that have none."""
+        """Return these labels, with further unlabelled rows after all others."""
         return KnownLabels(self.classes, self.labeled, self.unlabeled_with(n_more), self.codes)
 
     def keeping(self, kept: Mask) -> "KnownLabels":
@@ -151,10 +150,10 @@ def read_labels(
     one_class: bool = False,
     method: str = "this method",
 ) -> KnownLabels:
-    """Return the content of y for n_rows rows; raise an error if it cannot be learnt from.
+    """Return the content of y for n_rows rows; raise an error if nothing can be learnt from it.
 
-    More than two classes raise an error, which names the method, unless multi_class; a single one
-    does unless one_class.
+    More than two classes raise an error that names the method, unless ``multi_class``; a single
+    class does, unless ``one_class``.
     """
     labels = find_labels(y, n_rows, to_learn=not one_class)
     check_labels(labels, multi_class=multi_class, one_class=one_class, method=method)
@@ -164,8 +163,8 @@ def read_labels(
 def find_labels(y: Any, n_rows: int, *, to_learn: bool = True) -> KnownLabels:
     """Return the content of y for n_rows rows, even if it has too few or too many classes.
 
-    Numbers that are not classes raise an error. Whether whole ones are is judged only if classes
-    are learnt from them: those of a few rows to score may all differ.
+    Numbers that are not classes raise an error. Without ``to_learn``, whole numbers always count as
+    classes: those of a few rows to score may all differ.
     """
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
@@ -184,7 +183,7 @@ def find_labels(y: Any, n_rows: int, *, to_learn: bool = True) -> KnownLabels:
 def check_labels(
     labels: KnownLabels, *, multi_class: bool, one_class: bool = False, method: str
 ) -> None:
-    """Raise an error if labels cannot be learnt from, as ``read_labels`` does."""
+    """Raise an error if nothing can be learnt from labels, as ``read_labels`` does."""
     classes, n_labeled, n_unlabeled = labels.classes, len(labels.labeled), len(labels.unlabeled)
     if n_labeled == 0:
         raise ValueError(
@@ -210,7 +209,7 @@ def _classes_and_codes(labels: AnyArray, *, to_learn: bool) -> tuple[AnyArray, I
             return np.array([low, high], dtype=labels.dtype), second.astype(np.intp)
     if to_learn and labels.dtype.kind in "iuf":
         refuse_numeric_target(labels, "Unknown label type: continuous. y", AS_TEXT)
-    if labels.dtype.kind not in "buiU":  # these always pass, or get a warning that they may not
+    if labels.dtype.kind not in "buiU":  # those always pass, though perhaps with a warning
         check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes
@@ -384,7 +383,7 @@ def _refuse_unknown_as_text(y: AnyArray) -> None:
 
 
 def read_possible(possible: Any, labels: KnownLabels) -> tuple[KnownLabels, Mask]:
-    """Return the labels, those of rows with one possible class among them, and the mask (n, K).
+    """Return the labels, including those of rows with one possible class, and the mask (n, K).
 
     The columns of the mask are in the order of the classes.
     """
@@ -465,7 +464,7 @@ def _as_array(values: Any, name: str) -> AnyArray:
 
 
 def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
-    """Return the names of columns as classes of the type of those in y, which are among them."""
+    """Return the names of columns as classes, which include those of y and have the same type."""
     items = list(columns)
     names = np.array(items)
     if classes.dtype.kind == "i" and names.dtype.kind == "i" and -1 in names:
@@ -542,7 +541,7 @@ def sets_of_masks(mask: Mask) -> LabelSet | None:
 def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None:
     """Return the label sets of the unlabelled rows, given bounds on the share of the second class.
 
-    None: [0, 1] for all of them.
+    None means [0, 1] for all of them.
     """
     if len(labels.classes) > 2:
         raise ValueError(
@@ -594,7 +593,7 @@ def _refuse_contradicted_labels(bounds: Floats, labels: KnownLabels) -> None:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise an error if an array has masked entries: NumPy would read the values below the mask."""
+    """Raise an error if an array has masked entries: NumPy would read the values under the mask."""
     if isinstance(values, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(values)).any():
         place = np.argwhere(mask)[0].tolist()
         where = "".join(f"{what} {i}" for what, i in zip((" row", ", column"), place, strict=False))

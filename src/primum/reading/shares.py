@@ -1,4 +1,4 @@
-"""Shares of classes: those that are believed, and bounds on those of the unlabelled rows.
+"""Class shares: prior beliefs, and bounds on the shares among the unlabelled rows.
 
 A prior is a share per class, an interval per class, or "confidence": intervals that contain the
 shares among the unlabelled rows with a given probability, if these and the labelled rows are drawn
@@ -46,7 +46,7 @@ def share_bounds(
             f"The shares of prior {words} {sums}: pass shares, or bounds of shares, of all "
             f"{len(classes)} classes that can add up to 1."
         )
-    # Sums of 1 that are missed by rounding: lower bounds are lowered, upper bounds are raised.
+    # If rounding misses a sum of 1, lower bounds are lowered and upper bounds are raised.
     factors = [min(1.0, 1.0 / low) if low > 0 else 1.0, max(1.0, 1.0 / high)]
     fixed = (bounds[:, 0] == bounds[:, 1]).all()
     return np.minimum(bounds / low if fixed else bounds * factors, 1.0)
@@ -74,7 +74,7 @@ def prior_on(
 
 
 def class_shares(prior: Any, classes: AnyArray) -> Floats:
-    """Return the shares of all classes, in their order; refuse any that are not above 0."""
+    """Return the shares of all classes, in order; raise an error if one is not above 0."""
     names, values = classes.tolist(), _by_class(prior, classes)
     if isinstance(values, dict):
         if missing := [name for name in names if name not in values]:
@@ -103,7 +103,7 @@ def class_shares(prior: Any, classes: AnyArray) -> Floats:
 
 
 def _by_class(prior: Any, classes: AnyArray) -> Any:
-    """Return a pandas object with the classes as its index as a dict, whose keys are checked."""
+    """Turn a pandas object indexed by class into a dict, and check the names of the classes."""
     if hasattr(prior, "index") and hasattr(prior, "to_numpy"):
         prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
     names = classes.tolist()
@@ -155,7 +155,7 @@ def _refuse_bad_bounds(bounds: Floats, classes: AnyArray) -> None:
 
 
 def _confidence(level: float, labeled: LabeledRows, n_classes: int, n_rows: float) -> Floats:
-    """Return prediction intervals of all shares, which hold jointly with the given probability."""
+    """Return prediction intervals for all shares that hold jointly with the given probability."""
     y = labeled.y if labeled.y.ndim == 2 else np.stack([1 - labeled.y, labeled.y], axis=1)
     weight = np.ones(len(y)) if labeled.weight is None else labeled.weight
     size = effective_size(weight)
@@ -173,7 +173,7 @@ def _interval(count: float, size: float, rows: int, error: float) -> tuple[float
 
 
 def _quantile(error: float, rows: int, a: float, b: float) -> float:
-    """Return the largest share that a beta-binomial count is below with at most this error."""
+    """Return the largest share that a beta-binomial count undercuts with at most this error."""
     if a <= 0:
         return 0.0
     if rows > MAX_EXACT_SHARE_ROWS:
@@ -190,7 +190,7 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
 def bounds_on_labels(
     bounds: Floats, classes: AnyArray, labels: LabelSet | None, n_rows: int, weight: Floats | None
 ) -> ShareBounds:
-    """Return the bounds on the mean label; refuse those that no possible labelling attains.
+    """Return the bounds on the mean label; raise an error if no possible labelling meets them.
 
     ``weight`` are the weights of the unlabelled rows; None: 1.
     """
@@ -239,7 +239,7 @@ def _alone(possible: Mask) -> Mask:
 
 
 def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> ShareBounds:
-    """Return shares that are possible one by one; those that miss it by rounding are moved."""
+    """Check that each share alone is possible, and move bounds that miss this by rounding."""
     names = classes[-1:] if shares.low.ndim == 0 else classes
     limits = np.broadcast_arrays(shares.low, shares.high, *reach)
     of_classes = zip(names.tolist(), *map(np.atleast_1d, limits), strict=True)
@@ -256,10 +256,10 @@ def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> Shar
 def _refuse_infeasible(
     shares: ShareBounds, classes: AnyArray, possible: PerRow, weights: _Weights
 ) -> None:
-    """Refuse bounds that cannot all be met at once."""
+    """Raise an error if the bounds cannot all be met at once."""
     if (shares.low <= 0).all() and (shares.high >= 1).all():
         return
-    # Rows of the same mask are shared out as one.
+    # Rows with the same mask are shared out as one.
     masks, which = np.unique(possible.first, axis=0, return_inverse=True)
     total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
     if not _can_be_met(shares, np.vstack([masks, possible.later]), total):
@@ -270,7 +270,7 @@ def _refuse_infeasible(
         )
         raise ValueError(
             "No labelling that the partial labels allow meets all shares of prior at once: widen "
-            f"the prior; each share alone can be: {ranges}."
+            f"the prior. Each share alone can be: {ranges}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Validation of a y of numbers in which some targets are unknown, and of the bounds of those.
+"""Validation of numeric targets, some of them unknown, and of bounds on the unknown ones.
 
 Unknown targets are NaN, None, pd.NA or masked. Every number, including -1, is a target.
 """
@@ -21,7 +21,7 @@ from primum.reading.labels import (
 from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
-# Bounds count in the range of the targets within this many times the range of the known ones.
+# Bounds widen the range of the targets within this many times the range of the known ones.
 MAX_BOUND_DISTANCE = 10.0
 # Losses are squares, and those of larger numbers overflow.
 MAX_SQUARABLE = 1e150
@@ -29,7 +29,7 @@ MAX_SQUARABLE = 1e150
 
 @dataclass(frozen=True)
 class KnownTargets(LabelIndices):
-    """The content of y, and the bounds of what it does not contain.
+    """The content of y, and the bounds on unknown targets.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class KnownTargets(LabelIndices):
     targets : array (n_labeled,)
         The known targets.
     bounds : array (n_unlabeled, 2)
-        The lowest and the highest possible target of each other row; NaN where it is not given.
+        The lowest and the highest possible target of each unlabelled row; NaN where not given.
     common : array (2,) or None
-        The bounds of all rows that have none of their own.
+        The bounds of all rows without bounds of their own.
     """
 
     labeled: Index
@@ -51,7 +51,7 @@ class KnownTargets(LabelIndices):
 
     @property
     def values(self) -> Floats:
-        """The known targets, as those of classes are called."""
+        """The known targets, under the name that they have in ``KnownLabels``."""
         return self.targets
 
     @property
@@ -61,11 +61,11 @@ class KnownTargets(LabelIndices):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """The bounds of all rows that have none of their own; None if there are none."""
+        """The bounds of all rows without bounds of their own; None if there are none."""
         return None if self.common is None else (float(self.common[0]), float(self.common[1]))
 
     def with_unlabeled(self, n_more: int) -> "KnownTargets":
-        """Return the same targets, with further rows after the others that have none."""
+        """Return these targets, with further unlabelled rows after all others."""
         unlabeled = self.unlabeled_with(n_more)
         more = np.full((n_more, 2), np.nan if self.common is None else self.common)
         bounds = np.concatenate([self.bounds, more])
@@ -74,7 +74,7 @@ class KnownTargets(LabelIndices):
     def keeping(self, kept: Mask) -> "KnownTargets":
         """Return the targets of some of the labelled rows; the others count as unlabelled.
 
-        These have no bounds but the common ones.
+        The latter have only the common bounds.
         """
         bounds = np.full((self.n_rows, 2), np.nan if self.common is None else self.common)
         bounds[self.unlabeled] = self.bounds
@@ -129,7 +129,7 @@ class KnownTargets(LabelIndices):
         return TargetScale(float(low) if shifted else 0.0, float(high - low) or 1.0)
 
 
-# What is known about the labels of rows: classes or numbers.
+# The known labels: classes or numbers.
 Known = KnownLabels | KnownTargets
 SomeKnown = TypeVar("SomeKnown", bound=Known, covariant=True)
 
@@ -157,14 +157,14 @@ class TargetScale:
         return self.shift + self.width * values
 
     def restored_fit(self, coef: Floats, intercept: float) -> tuple[Floats, float]:
-        """Return a (coefficients, intercept) fitted on this scale, for targets."""
+        """Return the (coefficients, intercept) for targets of a model fitted on this scale."""
         return self.width * coef, self.shift + self.width * float(intercept)
 
 
 def read_targets(
     y: Any, n_rows: int, bounds: Any = None, target_bounds: Any = None
 ) -> KnownTargets:
-    """Return the content of y for n_rows rows; raise an error if it cannot be learnt from."""
+    """Return the content of y for n_rows rows; raise an error if nothing can be learnt from it."""
     values, unknown = _split_unknown(y)
     if len(values) != n_rows:
         raise ValueError(
@@ -265,8 +265,8 @@ def _read_target_bounds(target_bounds: Any, n_rows: int) -> Floats:
         row = infinite[0]
         raise ValueError(
             f"target_bounds is {_pair(pairs[row])} in row {row}, but both bounds must be finite: "
-            "for a censored target, pass NaN for the open end, which then is that of bounds, or "
-            "the most extreme value that it can have."
+            "for a censored target, pass NaN for the open end, which then takes that of bounds, or "
+            "the most extreme value that the target can have."
         )
     _check_size(pairs, "target_bounds")
     return pairs
@@ -276,8 +276,8 @@ def _check_order(pairs: Floats) -> None:
     wrong = np.flatnonzero(pairs[:, 0] > pairs[:, 1])
     if len(wrong):
         raise ValueError(
-            f"The bounds of row {wrong[0]} are {_pair(pairs[wrong[0]])}, but the lower one comes "
-            "first: swap them, or correct the bound that target_bounds or bounds gives."
+            f"The bounds of row {wrong[0]} are {_pair(pairs[wrong[0]])}, but the lower one must "
+            "come first: swap them, or correct the bound that target_bounds or bounds gives."
         )
 
 
@@ -297,7 +297,7 @@ def _check_inside(values: Floats, pairs: Floats, of_row: bool) -> None:
 
 
 def as_real(values: Any) -> Floats:
-    """Return numbers in double precision; a TypeError if they are complex, which NumPy casts."""
+    """Return numbers in double precision; raise a TypeError if complex, which NumPy would cast."""
     array = np.asarray(to_numpy(values))
     if array.dtype.kind == "c":
         raise TypeError("complex numbers")
