@@ -771,8 +771,10 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
     for name, entries, default in zip(
         ("methods", "baseline"), given, _defaults(result), strict=True
     ):
-        usual = [(other, repr(estimator)) for other, estimator, *_ in default]
-        if [(entry.name, repr(last_step(entry.estimator))) for entry in entries] != usual:
+        usual = {other: estimator for other, estimator, *_ in default}
+        if [entry.name for entry in entries] != list(usual) or any(  # printing takes long
+            repr(last_step(entry.estimator)) != repr(usual[entry.name]) for entry in entries
+        ):
             others = [e for e in entries if not _has_only_a_name(e)]
             yield _listed(name, entries), _imports([last_step(e.estimator) for e in others])
     first = _preparation(plan.entries[0].estimator)
