@@ -42,7 +42,7 @@ multiple data sets. Machine Learning 100.
 """
 
 from dataclasses import asdict, dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -191,20 +191,16 @@ class Disagreement:
     @property
     def changes(self) -> Floats:
         """Equally probable values of the change in error, in increasing order."""
-        u = _points()
-        d = special.betaincinv(
-            self.n_different + PRIOR_COUNT,
-            self.n_compared - self.n_different + PRIOR_COUNT,
-            u[:, 0],
-        )
+        n_same = self.n_compared - self.n_different
+        d = _quantiles(self.n_different + PRIOR_COUNT, n_same + PRIOR_COUNT, 0)
         better, worse, neither = (
             count / DESIGN_EFFECT + PRIOR_COUNT for count in (self.better, self.worse, self.neither)
         )
-        r = 2 * special.betaincinv(better, worse, u[:, 1]) - 1
+        r = 2 * _quantiles(better, worse, 1) - 1
         if self.n_classes > 2:
-            r *= special.betaincinv(better + worse, neither, u[:, 2])
+            r *= _quantiles(better + worse, neither, 2)
         q = self.train_share
-        factor = q + (min(1 / q, MAX_GROWTH) - q) * u[:, 3]
+        factor = q + (min(1 / q, MAX_GROWTH) - q) * _points()[:, 3]
         return np.sort(-np.minimum(d * factor, 1.0) * r)
 
 
@@ -212,6 +208,12 @@ class Disagreement:
 def _points() -> Floats:
     """Return points that fill the four-dimensional unit cube evenly, always the same."""
     return np.asarray(qmc.Sobol(4, seed=0).random(N_SOBOL_POINTS))
+
+
+@lru_cache(maxsize=64)  # a forecast changes the counts of labels only
+def _quantiles(successes: float, failures: float, dimension: int) -> Floats:
+    """Return the quantiles of a beta distribution that belong to one coordinate of the points."""
+    return np.asarray(special.betaincinv(successes, failures, _points()[:, dimension]))
 
 
 class Posterior:
