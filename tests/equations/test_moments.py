@@ -119,7 +119,7 @@ def test_only_sparse_columns_that_nearly_agree_cost_a_second_pass(rng, first, pa
 
 def test_few_rows_of_great_weight_are_densified_in_parts(rng, monkeypatch):
     """Few values are stored, but nearly all of the weight is theirs."""
-    monkeypatch.setattr("primum.equations.moments.DENSIFIED", 64)
+    monkeypatch.setattr("primum.equations.moments.BLOCK_NUMBERS", 64)
     X = np.zeros((500, 4))
     X[:5] = 3.0 + rng.normal(size=(5, 4))
     weight = np.where(np.arange(500) < 5, 1e6, 1.0)

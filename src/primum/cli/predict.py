@@ -22,6 +22,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import wrapped
 from primum.cli import _options as options
 from primum.cli._options import PREDICTION, SCORE, warn
+from primum.judging.disagreements import ROWS_PER_BLOCK
 from primum.judging.words import capitalised
 from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -47,8 +48,6 @@ LEAST_SQUARES = (
     LaplacianLeastSquaresClassifier,
     SafeClassifier,
 )
-# Kernels compare every row of a block with the rows that the model was fitted to.
-ROWS_PER_BLOCK = 2**13
 PROBABILITY = "probability"
 KINDS = {"number": "numbers", "date": "dates", "time": "times of day", "boolean": "yes or no"}
 

@@ -25,7 +25,7 @@ from primum.comparison.plan import rng_for
 from primum.comparison.records import HeldOutPredictions
 from primum.comparison.target import FEW_LABELS
 from primum.judging.intervals import design_effect, rate_interval, row_means, tails_of
-from primum.judging.objectives import ACCURACY, COST, Objective, shown_score, tuned_rule
+from primum.judging.objectives import ACCURACY, COST, EVEN_SCORE, Objective, shown_score, tuned_rule
 from primum.judging.words import capitalised, interval_level, judges_itself, percent_of_level
 from primum.pages.charts import BandedCurve, threshold_chart
 from primum.pages.page import Cell, Chart, PageBlock, PageTable, Text
@@ -130,8 +130,6 @@ def without_rules(entries: Sequence[Entry]) -> list[Entry]:
 
 N_RESAMPLES = 200
 N_THRESHOLDS = 21
-# The rule without costs: the class with the larger score.
-DEFAULT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def decision_of(result: "Comparison", model: Any) -> Decision | None:
     units = rows if table.groups is None else table.groups[table.labels.labeled][rows]
     truth, own = codes == objective.positive, scores[:, objective.positive]
     chosen = getattr(model, "threshold_", None)
-    threshold = DEFAULT_THRESHOLD if chosen is None else float(chosen)
+    threshold = EVEN_SCORE if chosen is None else float(chosen)
     grid = _grid(own, threshold)
     level, interval = interval_level(result.level), None
     if objective.has_rule and getattr(getattr(model, "rule_", None), "tuned", True):

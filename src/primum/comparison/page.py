@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from primum._lazy import needed
 from primum._words import counted
+from primum.comparison.card import MAX_SHOWN
 from primum.comparison.decision import decision_part, without_rules
 from primum.comparison.plan import N_LABELED, N_UNLABELED
 from primum.comparison.records import CurvePoint
@@ -238,8 +239,6 @@ def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:
 
 
 TITLE = "Do the unlabelled rows help?"
-# More rows would hide the rest of the report.
-MAX_SHOWN = 50
 MAX_COEFFICIENTS = 30
 # What stands for a number that there is not.
 NONE = Cell("–")

@@ -51,6 +51,7 @@ SPECTRUM_ROUNDING = 1e-11
 MAX_FACTORISED_UNKNOWNS = 2**11
 # A sparse block can have very many rows; their coordinates are dense, so process some at a time.
 SPARSE_ROWS_AT_ONCE = 2**12
+# The distance from 1 to the next larger number in double precision: the unit of its rounding.
 EPS = float(np.finfo(float).eps)
 # A column counts as constant if centring shortens it to less than this fraction of its length: the
 # remainder is the rounding of its values.

@@ -23,12 +23,12 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from primum._typing import Floats
-from primum.equations.coordinates import NormalEquations
+from primum.equations.coordinates import EPS, NormalEquations
 from primum.equations.design import Linear, by_row
 from primum.rows import ArrayRows
 
 # Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
-KERNEL_ROUNDING = 8 * float(np.finfo(float).eps)
+KERNEL_ROUNDING = 8 * EPS
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
 # values) is not positive semi-definite; anything above is the rounding of its computation.
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-7

@@ -35,15 +35,13 @@ from scipy import sparse
 
 from primum._typing import Floats, Index, Mask
 from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite, to_numpy
+from primum.rows.array import BLOCK_NUMBERS
 
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
 # more than this factor; at least 10 of 11 values of a sparse column are then non-zero.
 MAX_CANCELLATION = 10.0
 # Whether columns are spread about 0 is estimated from this many rows of a block.
 SPREAD_SAMPLE_ROWS = 64
-# Densify this many numbers of a sparse block at a time (4 MB): if a few rows have nearly all the
-# weight, columns can lose digits although most of their values are 0.
-DENSIFIED = 2**19
 # Sums of squares below this have lost some or all digits to underflow.
 FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
 # Above this fraction of non-zero values, a matrix is stored as a dense array.
@@ -148,7 +146,11 @@ def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Mome
 
 
 def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
-    """Return the sums of some centred columns, and of their products with all columns."""
+    """Return the sums of some centred columns, and of their products with all columns.
+
+    A sparse block is densified in parts: if a few rows have nearly all the weight, columns can lose
+    digits although most of their values are 0.
+    """
 
     def products_of(part: Block) -> Floats:
         X: Any = part.X if sparse.issparse(part.X) else to_numpy(part.X)
@@ -158,7 +160,7 @@ def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
         products[:, columns] = weighted.T @ centred
         return np.column_stack([weighted.sum(axis=0), products])
 
-    return reduce(np.add, map(products_of, block.split(max(1, DENSIFIED // len(columns)))))
+    return reduce(np.add, map(products_of, block.split(max(1, BLOCK_NUMBERS // len(columns)))))
 
 
 def merged_moments(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:

@@ -73,7 +73,7 @@ MIN_SCORE = 0.005
 # Bounds of the slope, which is positive so that the order of two classes' scores is kept.
 SLOPE_BOUNDS = (0.1, 10.0)
 # The threshold for two classes if neither costs nor labels give another one.
-DEFAULT_THRESHOLD = 0.5
+EVEN_SCORE = 0.5
 # This many labels of the rarer class count as much as the probabilities.
 LABELS_AS_PROBABILITIES = 10
 
@@ -552,12 +552,12 @@ def _rule(
             cost = tuple(map(tuple, matrix.tolist()))
             return DecisionRule(None, positive, calibration, cost, tuned)
         miss, alarm = matrix[positive, 1 - positive], matrix[1 - positive, positive]
-        best = alarm / (alarm + miss) if alarm + miss else DEFAULT_THRESHOLD
+        best = alarm / (alarm + miss) if alarm + miss else EVEN_SCORE
         return DecisionRule(
             calibration.score_of(best, positive), positive, calibration, None, tuned
         )
     if not len(scores) or weight is None:
-        return DecisionRule(DEFAULT_THRESHOLD, positive, calibration, None, tuned)
+        return DecisionRule(EVEN_SCORE, positive, calibration, None, tuned)
     truth = (codes == positive).astype(float)
     rarer = min(weight @ truth, weight @ (1 - truth))
     share = rarer / (rarer + LABELS_AS_PROBABILITIES)

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from primum.equations.coordinates import EPS
 from primum.labellings.implicit import ImplicitProblem, share_of_all
 from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import LOSS_ROUNDING, LabelProblem, ProvenGap, Solution
 
-EPS = float(np.finfo(float).eps)
 # Shares of a converged fit may be outside their bounds by this much.
 SHARE_TOLERANCE = 1e-8
 # Scores whose root mean square difference is below this count as equal.

@@ -45,7 +45,7 @@ PROJECTION_ROUNDING = 1e-14
 MIN_INTERVAL_LENGTH = 1e-150
 # Faces are encoded as integers, one bit per class.
 MAX_CLASSES = 62
-NO_ROWS = np.zeros(0, dtype=np.intp)
+NO_POSITIONS = np.zeros(0, dtype=np.intp)
 
 
 class LabelSet(ABC):
@@ -278,7 +278,7 @@ class Simplex(LabelSet):
 
 def is_uniform(labels: LabelSet) -> bool:
     """Return whether all rows have the same set."""
-    return labels.take(NO_ROWS) is labels
+    return labels.take(NO_POSITIONS) is labels
 
 
 def sets_at(labels: LabelSet, view: View) -> LabelSet:

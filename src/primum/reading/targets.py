@@ -24,7 +24,7 @@ UNKNOWN = "NaN, None or pd.NA"
 # Bounds widen the range of the targets within this many times the range of the known ones.
 MAX_BOUND_DISTANCE = 10.0
 # Losses are squares, and those of larger numbers overflow.
-MAX_SQUARABLE = 1e150
+MAX_SQUARED = 1e150
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _refuse_other_than_numbers(y: AnyArray) -> None:
 
 
 def _check_size(values: Floats, name: str) -> None:
-    large = np.abs(values) > MAX_SQUARABLE
+    large = np.abs(values) > MAX_SQUARED
     if large.any():
         raise ValueError(
             f"{name} contains {values[large][0]:.1e}, whose square overflows: use other units."

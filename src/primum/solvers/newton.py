@@ -62,6 +62,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats, Mask
+from primum.equations.coordinates import EPS
 from primum.labellings.prior import BOUND_SOFTNESS, Prior
 from primum.labellings.problem import LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
@@ -108,7 +109,6 @@ RANK_ROUNDING = 1e-6
 MIN_SAFE_PIVOT = 1e-4
 # Singular Gram matrices larger than this are solved by proximal points, if these leave this little.
 MAX_EIGH_SIZE, MAX_UNSOLVED = 600, 1e-8
-EPS = float(np.finfo(float).eps)
 # A gap of at most this many times its rounding is near the end of the path, whatever the tolerance.
 NEAR_END_FACTOR = 1e3
 

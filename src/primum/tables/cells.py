@@ -22,6 +22,7 @@ import numpy as np
 
 from primum._lazy import needed
 from primum._typing import AnyArray, Floats, Mask
+from primum.reading.targets import MAX_SQUARED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,6 @@ CURRENCY = (
 AMOUNT = r"[+-]?(?!0\d)(?:\d[\d.,' ]*\d|\d)"
 WITH_UNIT = re.compile(rf"({AMOUNT}) ?({UNIT})"), re.compile(rf"({CURRENCY}) ?({AMOUNT})")
 NARROW_SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
-LARGEST = 1e150  # squares of larger numbers are not finite
 # Markers of missing cells among numbers and dates, in lower case; in text they are names.
 USUAL_MISSING = (
     *("", "?", "-", "--", ".", "na", "n/a", "#n/a", "n.a.", "nan", "none", "null", "<na>", "nat"),
@@ -191,7 +191,7 @@ def numbers_of(values: "pd.Series", reading: str = ".", missing: Sequence[str] =
             numbers = np.where(np.isin(numbers, markers), np.nan, numbers)
     else:
         numbers = _each(objects_of(values, missing), lambda cell: number_of(cell, reading))
-    return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
+    return np.where(np.abs(numbers) <= MAX_SQUARED, numbers, np.nan)
 
 
 def number_of(cell: Any, reading: str) -> float:
@@ -347,7 +347,7 @@ def vector_of(cell: Any) -> Floats | None:
         vector = np.asarray(cell, dtype=float)
     except (TypeError, ValueError):
         return None
-    is_vector = vector.ndim == 1 and len(vector) > 1 and bool(np.all(np.abs(vector) <= LARGEST))
+    is_vector = vector.ndim == 1 and len(vector) > 1 and bool(np.all(np.abs(vector) <= MAX_SQUARED))
     return vector if is_vector else None
 
 

@@ -23,6 +23,7 @@ from primum._typing import AnyArray, Floats
 from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import capitalised
+from primum.rows.parquet import MAX_NAMES_LISTED
 from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK
 from primum.tables.cells import (
     FALSE,
@@ -54,7 +55,6 @@ from primum.tables.text import MIN_TEXT_WORDS, Vocabulary, find_vocabulary, word
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES_SHOWN = 8  # columns that an error names
 MIN_NUMBERED_ROWS = 20  # with fewer rows, distinct integers may well be a feature
 MIN_FILLED_SHARE = 0.9  # a running number has at least this share of the integers between its ends
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
@@ -69,7 +69,7 @@ def no_such_column(names: Sequence[str], columns: Sequence[str], table: str = "T
         close = get_close_matches(name.lower(), others, 1)
         said.append(f"{name!r} (did you mean {others[close[0]]!r}?)" if close else repr(name))
     lacks = "has no column" if len(absent) == 1 else f"lacks the {len(absent)} columns"
-    there = listed([repr(name) for name in columns], NAMES_SHOWN)
+    there = listed([repr(name) for name in columns], MAX_NAMES_LISTED)
     return f"{table} {lacks} {listed(said)}; its columns are {there}."
 
 

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from primum._typing import Floats, Mask
+from primum.solvers.lbfgsb import LBFGSB_MEMORY
 
-LBFGS_MEMORY = 20
 # L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
 MAX_RESTARTS = 20
 
@@ -111,7 +111,7 @@ def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int)
         options={
             "maxiter": max_iter,
             "maxfun": 20 * max_iter,
-            "maxcor": LBFGS_MEMORY,
+            "maxcor": LBFGSB_MEMORY,
             "ftol": 0.0,
             "gtol": 0.0,
         },

@@ -22,10 +22,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
-from primum.methods.gaussian.family import GaussianCoordinates, GaussianModel
-
-# Squared stretches of the map below this fraction of the largest are rounding.
-LEAST_STRETCH = 1e-13
+from primum.methods.gaussian.family import RANK_TOLERANCE, GaussianCoordinates, GaussianModel
 
 
 class MomentConstrainedLDAClassifier(GenerativeClassifier):
@@ -161,7 +158,7 @@ class MappedModel(GaussianModel):
 
 def _refuse_outliers(values: Floats) -> None:
     """Raise an error if the smallest stretch of the map is lost in the rounding of the largest."""
-    if values.min(initial=1.0) <= LEAST_STRETCH * values.max(initial=1.0):
+    if values.min(initial=1.0) <= RANK_TOLERANCE * values.max(initial=1.0):
         raise ValueError(
             f"In some direction the variance of all rows is {values.max():.1e} times that of the "
             "labelled rows, beyond the precision of the map between them: remove outliers from the "

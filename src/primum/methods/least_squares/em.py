@@ -55,6 +55,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import StrOptions
 from primum._typing import Floats
 from primum.equations import Design, RowCurvature
+from primum.equations.coordinates import EPS
 from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of, keys_of
 from primum.methods.base import convergence_advice, with_parameters
@@ -66,7 +67,6 @@ from primum.reading.labels import targets_of
 # The length of a step is best if the slope there is below this fraction of the initial one; it is
 # searched for in at most this many steps.
 FLAT_SLOPE_SHARE, MAX_LENGTH_STEPS = 1e-9, 100
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)

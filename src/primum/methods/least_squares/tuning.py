@@ -34,7 +34,7 @@ from primum.methods.least_squares.grid_search import FoldScores, Grid, GridSearc
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.reading.classifiers import last_step
 from primum.reading.data import FitArguments, TrainingData, refuse_other_library
-from primum.reading.folds import read_folds, tuning_folds
+from primum.reading.folds import DEFAULT_FOLDS, read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import Known, KnownTargets, SomeKnown
 
@@ -42,8 +42,6 @@ from primum.reading.targets import Known, KnownTargets, SomeKnown
 # scores.
 ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
-# What scikit-learn's classifiers mean by cv=None.
-USUAL_FOLDS = 5
 
 
 @with_parameters
@@ -511,7 +509,7 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
         if isinstance(part, TakesGroups):
             part.groups = groups
         elif part.cv is None or isinstance(part.cv, Integral):
-            most = USUAL_FOLDS if part.cv is None else int(part.cv)
+            most = DEFAULT_FOLDS if part.cv is None else int(part.cv)
             folds = tuning_folds(most, codes, groups)
             if folds:
                 part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
