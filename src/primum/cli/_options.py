@@ -356,8 +356,8 @@ def format_options(command: Command) -> Command:
     @wraps(command)
     def with_format(*, missing: list[str], **arguments: Any) -> None:
         names = ("separator", "decimal", "encoding", "sheet", "header_row")
-        given = {name: arguments.pop(name) for name in names}
-        command(table_format=TableFormat(missing=tuple(missing), **given), **arguments)
+        format_arguments = {name: arguments.pop(name) for name in names}
+        command(table_format=TableFormat(missing=tuple(missing), **format_arguments), **arguments)
 
     return FORMAT_OPTIONS(with_format)
 
@@ -490,13 +490,13 @@ class ComparisonOutput:
             self._refuse_existing(resume=resume)
 
     def _refuse_existing(self, *, resume: bool) -> None:
-        kept = (self.model,) if resume else (self.model, self.report, self.fits)
-        for path in kept:
+        written = (self.model,) if resume else (self.model, self.report, self.fits)
+        for path in written:
             if path is not None and path.exists():
                 can_resume = path != self.model and self.fits is not None
-                more = ", --resume to continue the comparison" if can_resume else ""
+                or_resume = ", --resume to continue the comparison" if can_resume else ""
                 raise click.UsageError(
-                    f"{path} exists: pass --force to replace it{more}, or choose another name."
+                    f"{path} exists: pass --force to replace it{or_resume}, or choose another name."
                 )
 
     @contextmanager

@@ -312,8 +312,8 @@ def compare(
         settings["decimal"] = table_format.decimal or table.decimal
         whole, frame, notes = _rows(frame, max_rows, settings)
         with output.replacing_fits(resume=settings["resume"]), _silence():
-            given = {key: value for key, value in settings.items() if value is not None}
-            result = primum.compare(frame, **given, left_out=notes, verbose=not quiet)
+            chosen_settings = {key: value for key, value in settings.items() if value is not None}
+            result = primum.compare(frame, **chosen_settings, left_out=notes, verbose=not quiet)
             if whole is not None:  # labels are asked for on all rows
                 result = replace(result, whole=whole)
             result, labelling, labels = _labelling(result, table, output)
@@ -468,8 +468,8 @@ def _plain_errors(output: options.ComparisonOutput) -> Iterator[None]:
         message = problem.message.replace(OWN_MODEL, "")
         raise click.ClickException(printable(message)) from problem
     except KeyboardInterrupt:
-        more = "" if output.fits is None else "; continue with --resume"
-        raise click.ClickException(f"Stopped{more}.") from None
+        advice = "" if output.fits is None else "; continue with --resume"
+        raise click.ClickException(f"Stopped{advice}.") from None
 
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
@@ -507,8 +507,8 @@ def _shares_text(result: Comparison) -> str:
 def data_text(result: Comparison) -> str:
     """Return what the labelled rows are, and how many columns are used."""
     table = result.plan.table
-    labels, how = table.drawn_target.in_words, table.target.kind.how
-    how = f"\n{options.in_options(how)}" if how else ""
+    labels, reason = table.drawn_target.in_words, table.target.kind.how
+    reason = f"\n{options.in_options(reason)}" if reason else ""
     chosen = counted(table.n_chosen, "chosen one")
     chosen = f", {chosen} for training only" if table.n_chosen else ""
     if table.n_unlabeled == 0:
@@ -516,11 +516,11 @@ def data_text(result: Comparison) -> str:
             f"All {table.n_labeled} rows are labelled ({labels}{chosen}), so there are no "
             "unlabelled rows that could help, and the methods are compared on the labelled rows "
             "alone. Unknown labels must be empty cells, or markers listed in --missing."
-            f"{how}{_columns(result)}"
+            f"{reason}{_columns(result)}"
         )
     unlabeled = counted(table.n_unlabeled, "unlabelled row")
     drawn = f"{table.n_labeled - table.n_chosen} labelled rows ({labels})"
-    return f"{drawn}{chosen} and {unlabeled}.{how}{_columns(result)}"
+    return f"{drawn}{chosen} and {unlabeled}.{reason}{_columns(result)}"
 
 
 def _columns(result: Comparison) -> str:

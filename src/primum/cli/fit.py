@@ -131,15 +131,15 @@ class TrainingTables:
         """Return the rows of all tables, and their preparation."""
         table, frame = self._frame(self.data, self.table_format)
         self._check(table, frame.columns)
-        kept, own = (*self._roles, *self.features), (CHOSEN, KEY_COLUMN)
-        exclude = [n for n in frame.columns if n not in kept] if self.features else self.drop
-        needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *own)]
+        wanted, sheet_columns = (*self._roles, *self.features), (CHOSEN, KEY_COLUMN)
+        exclude = [n for n in frame.columns if n not in wanted] if self.features else self.drop
+        needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *sheet_columns)]
         parts = [frame]
         of_others = replace(self.table_format, sheet=None, header_row=None)  # those are DATA's
         for path in self.unlabeled:
-            other, more = self._frame(path, of_others)
-            other.require(needed, more.columns)
-            parts.append(more[needed])
+            other, other_frame = self._frame(path, of_others)
+            other.require(needed, other_frame.columns)
+            parts.append(other_frame[needed])
         missing = self.table_format.missing
         if self.unlabeled:  # whether -1 marks unknown labels is to be seen in DATA alone
             frame[self.target] = read_classes(frame[self.target], self.target, missing)
@@ -189,13 +189,13 @@ class TrainingTables:
         if not names:
             raise ValueError(f"{table.path} has no column left to use as a feature.")
         others = [path for path in self.unlabeled if path not in stored]
-        more = [open_table(path, self.table_format) for path in others]
+        other_tables = [open_table(path, self.table_format) for path in others]
         with showing_passes(f"reading {self.data.name}"):
             X, labels = read_labeled_rows(table, names, self.target, self.table_format.missing)
         if not self.features:
             self._mention_identifiers(X, names)
         blocks = [X]
-        for other in more:
+        for other in other_tables:
             with showing_passes(f"reading {other.path.name}"):
                 blocks += [part.X for part in other.parts(names)]
         rows = pd.DataFrame(np.concatenate(blocks), columns=names)

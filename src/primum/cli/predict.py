@@ -263,8 +263,8 @@ def table_predictions(
     table.require([*columns, *filter(None, [asked])], frame.columns)
     ids = id_column_of(table, frame.columns, asked, stored, score_names(model, score))
     if summed_columns(frame, stored.target, missing):
-        what = f"the last row of {table.path} seems to be a total of the others"
-        warn(f"{what}: ignore its prediction.")
+        suspicion = f"the last row of {table.path} seems to be a total of the others"
+        warn(f"{suspicion}: ignore its prediction.")
     rows = _read(frame, columns, missing, table, table_format.decimal or table.decimal)
     for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
         block = slice(start, start + ROWS_PER_BLOCK)
@@ -342,12 +342,12 @@ def _check_kind(
 ) -> None:
     """Raise an error if most cells are not of their kind, and warn if some are not."""
     cells = objects_of(values, missing)
-    given = [cell is not None and str(cell).lower() not in USUAL_MISSING for cell in cells]
-    strange = np.flatnonzero(np.array(given, dtype=bool) & np.isnan(numbers))
+    is_filled = [cell is not None and str(cell).lower() not in USUAL_MISSING for cell in cells]
+    strange = np.flatnonzero(np.array(is_filled, dtype=bool) & np.isnan(numbers))
     if len(strange) == 0:
         return
     example = f"such as {str(cells[strange[0]])[:30]!r}"
-    if len(strange) > sum(given) / 2:
+    if len(strange) > sum(is_filled) / 2:
         raise ValueError(
             f"{capitalised(where)} has cells {example}, but the model was fitted to "
             f"{KINDS[kind]} there: correct the column."

@@ -71,8 +71,8 @@ class Reproduction:
         """Reproduce the targets of the paper; those that share a plan share its folder, too."""
         for target in PAPER_TARGETS:
             started = target in list(reproduction.CURVES)[1:]
-            one = replace(self, resume=self.resume or started)
-            one.run(target, out / PLAN_OF.get(target, target))
+            resumed = replace(self, resume=self.resume or started)
+            resumed.run(target, out / PLAN_OF.get(target, target))
 
     def run(self, target: str, folder: Path) -> None:
         """Reproduce one target, and print what came out."""

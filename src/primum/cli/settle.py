@@ -58,12 +58,12 @@ def settle(
             )
     with plain_errors():
         labelling = StoredLabelling.read(folder)
-        known, news = labelling.labels, []
+        labels_before, news = labelling.labels, []
         for sheet in sheets or _own_sheet(labelling, folder):
             before, path = labelling, _found(sheet, folder)
             labelling = before.with_sheet(path, table_format, correct=correct)
             news.append(f"{path}: {_news(before, labelling)}.")
-        if labelling.labels != known:  # before a word of it: whoever reads may stop reading
+        if labelling.labels != labels_before:  # before a word of it: whoever reads may stop reading
             labelling.write(folder)
         for line in news:
             click.echo(line)

@@ -167,11 +167,11 @@ def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, Loss
     held_out = {key: value for key, value in stored.items() if value is not None}
     if name not in held_out:
         return None
-    own, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
+    held, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
     tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
-    interval = _interval(result, own, loss, tails)
+    interval = _interval(result, held, loss, tails)
     measure, n_methods = result.loss.measure, len(candidates)
-    return own, LossCard(name, measure, loss, interval, level, None, result.limit, n_methods)
+    return held, LossCard(name, measure, loss, interval, level, None, result.limit, n_methods)
 
 
 def _loss_of_guess(guess: Predictions, loss: Loss, weight: Floats | None) -> float | None:
@@ -185,29 +185,29 @@ def _loss_of_guess(guess: Predictions, loss: Loss, weight: Floats | None) -> flo
     return value if np.isfinite(value) else None
 
 
-def _n_methods(found: "Sequence[HeldOutPredictions]", loss: Loss) -> float:
+def _n_methods(predictions: "Sequence[HeldOutPredictions]", loss: Loss) -> float:
     """Return as how many uncorrelated methods those that could be chosen count."""
     if loss.of_rows is None:
-        return float(len(found))
-    losses = [row_means(one.rows, loss.of_rows(one.all)) for one in found]
+        return float(len(predictions))
+    losses = [row_means(one.rows, loss.of_rows(one.all)) for one in predictions]
     common = reduce(np.intersect1d, [rows for rows, _ in losses])
     return n_independent(np.column_stack([v[np.isin(rows, common)] for rows, v in losses]))
 
 
 def _interval(
-    result: "Comparison", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+    result: "Comparison", held_out: "HeldOutPredictions", loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     table, of_rows = result.plan.table, result.loss.of_rows
     if of_rows is None:
-        return _interval_of_scores(result, own, loss, tails)
-    found = own.all
-    rows, losses = row_means(own.rows, of_rows(found))
+        return _interval_of_scores(result, held_out, loss, tails)
+    every = held_out.all
+    rows, losses = row_means(held_out.rows, of_rows(every))
     groups = table.groups_of(table.known.labeled[rows])
-    share = _training_share(own, table.n_labeled)
+    share = _training_share(held_out, table.n_labeled)
     if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
         share *= effective_size(weight[rows]) / len(rows)
     if result.loss.scoring in OF_CLASSES:
-        wrong = row_means(own.rows, found.predicted != found.truth)[1]
+        wrong = row_means(held_out.rows, every.predicted != every.truth)[1]
         plain = result.loss.scoring == "accuracy"
         strata = np.zeros(len(rows), dtype=np.intp) if plain else table.labels.codes[rows]
         return rate_interval(loss, n_counted(wrong, strata, groups, share), tails)
@@ -217,15 +217,16 @@ def _interval(
     return max(low, 0.0), high
 
 
-def _training_share(own: "HeldOutPredictions", n_labeled: int) -> float:
-    return float(np.mean([len(fold.train) for fold in own.folds]) / n_labeled)
+def _training_share(held_out: "HeldOutPredictions", n_labeled: int) -> float:
+    return float(np.mean([len(fold.train) for fold in held_out.folds]) / n_labeled)
 
 
 def _interval_of_scores(
-    result: "Comparison", own: "HeldOutPredictions", loss: float, tails: tuple[float, float]
+    result: "Comparison", held_out: "HeldOutPredictions", loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    mean = result.plan.judge(own.folds, result.equivalence).difference(own.all, None, result.loss)
+    judge = result.plan.judge(held_out.folds, result.equivalence)
+    mean = judge.difference(held_out.all, None, result.loss)
     low, high = around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
     objective = result.loss.objective
     if objective is None or objective.name not in OF_POSITIVE:
@@ -374,10 +375,10 @@ def _neglected_alert(card: ModelCard) -> list[Alert]:
     column = {one.name: sum(row[k] for row in card.confusion) for k, one in enumerate(card.classes)}
     never = [one for one in card.neglected if column[one.name] == 0]
     rest = [one for one in card.neglected if column[one.name] > 0]
-    found = [f"never predicts {_with_counts(never)}"] if never else []
+    faults = [f"never predicts {_with_counts(never)}"] if never else []
     if rest:
-        found.append(f"finds less than {MIN_RECALL:.0%} of the rows of class {_with_counts(rest)}")
-    text = f"The recommended model {' and '.join(found)}. {_advice(card)}"
+        faults.append(f"finds less than {MIN_RECALL:.0%} of the rows of class {_with_counts(rest)}")
+    text = f"The recommended model {' and '.join(faults)}. {_advice(card)}"
     return [Alert("neglected class", text)]
 
 
@@ -420,19 +421,19 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
     ModelCard or None
         Without the number of unlabelled rows of every class. None if its predictions are not known.
     """
-    found = found_of(result, name)
-    if found is None:
+    judged = found_of(result, name)
+    if judged is None:
         return None
-    (own, card), table = found, result.plan.table
+    (held_out, card), table = judged, result.plan.table
     labels = table.labels_drawn
-    confusion = _confusion(own, len(labels.classes), table.labeled_weight)
+    confusion = _confusion(held_out, len(labels.classes), table.labeled_weight)
     weight = table.weight_of(labels.labeled)
     guess = guessing_loss(labels.codes, len(labels.classes), result.loss, weight)
     return ModelCard(
         **vars(replace(card, guessing=guess)),
         classes=_figures(confusion, labels),
         confusion=tuple(map(tuple, confusion.tolist())),
-        roc_auc=_roc_auc(own),
+        roc_auc=_roc_auc(held_out),
         weighted=weight is not None,
         decides=result.loss.objective is not None and result.loss.objective.has_rule,
     )
@@ -456,12 +457,12 @@ def guessing_loss(
     return _loss_of_guess(guessed, loss, weight)
 
 
-def _confusion(own: "HeldOutPredictions", n_classes: int, weight: Floats | None) -> Floats:
+def _confusion(held_out: "HeldOutPredictions", n_classes: int, weight: Floats | None) -> Floats:
     """Return held-out rows by class and predicted class; each row counts once, or its weight."""
-    found, rows = own.all, own.rows
+    every, rows = held_out.all, held_out.rows
     counts = np.zeros((n_classes, n_classes))
-    each = 1.0 if weight is None else weight[rows]
-    np.add.at(counts, (found.truth, found.predicted), each / np.bincount(rows)[rows])
+    weights = 1.0 if weight is None else weight[rows]
+    np.add.at(counts, (every.truth, every.predicted), weights / np.bincount(rows)[rows])
     return counts
 
 
@@ -479,11 +480,12 @@ def _figures(confusion: Floats, labels: KnownLabels) -> tuple[ClassFigures, ...]
     )
 
 
-def _roc_auc(own: "HeldOutPredictions") -> float | None:
-    found = own.all
-    if found.scores is None or found.scores.shape[1] != 2:
+def _roc_auc(held_out: "HeldOutPredictions") -> float | None:
+    every = held_out.all
+    if every.scores is None or every.scores.shape[1] != 2:
         return None
-    truth, scores = (row_means(own.rows, values)[1] for values in (found.truth, found.scores[:, 1]))
+    columns = every.truth, every.scores[:, 1]
+    truth, scores = (row_means(held_out.rows, column)[1] for column in columns)
     return float(roc_auc_score(truth, scores)) if len(np.unique(truth)) == 2 else None
 
 
@@ -650,15 +652,15 @@ class NumberCard(LossCard):
     @property
     def alerts(self) -> list[Alert]:
         """What must be known before the model is used."""
-        found = _outlier_alert(self)
+        alerts = _outlier_alert(self)
         if not self.compared_with_guessing:
-            return found
+            return alerts
         text = (
             f"The recommended model {self.compared_with_guessing} (the mean of the labels): "
             f"{self.in_words}. Either the columns say little about the number, or more labels are "
             "needed."
         )
-        return [Alert("guessing", text), *found]
+        return [Alert("guessing", text), *alerts]
 
     @property
     def blocks(self) -> list[PageBlock]:
@@ -724,12 +726,12 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
     NumberCard or None
         Without what it predicts for unlabelled rows. None if its predictions are not known.
     """
-    found = found_of(result, name)
-    if found is None:
+    judged = found_of(result, name)
+    if judged is None:
         return None
-    (own, card), table = found, result.plan.table
+    (held_out, card), table = judged, result.plan.table
     target = table.target
-    rows, predicted = row_means(own.rows, own.all.predicted)
+    rows, predicted = row_means(held_out.rows, held_out.all.predicted)
     truth = target.truth[rows]
     errors, drawn = np.abs(predicted - truth), table.drawn_target.truth
     typical, large = np.quantile(errors, [0.5, 0.9]).tolist()
@@ -755,8 +757,8 @@ def _residuals(
     order = np.argsort(-np.abs(predicted - truth), kind="stable")
     if len(order) > MAX_POINTS:
         rest = np.random.default_rng(0).permutation(np.arange(MAX_RESIDUALS, len(order)))
-        kept = np.append(np.arange(MAX_RESIDUALS), np.sort(rest[: MAX_POINTS - MAX_RESIDUALS]))
-        order = order[kept]
+        shown = np.append(np.arange(MAX_RESIDUALS), np.sort(rest[: MAX_POINTS - MAX_RESIDUALS]))
+        order = order[shown]
     return tuple(
         Residual(int(rows[i]), id_of(ids, rows[i]), float(truth[i]), float(predicted[i]))
         for i in order
@@ -914,26 +916,26 @@ def changes_of(result: "Comparison", method: str) -> Changes:
     names = [str(name) for name in result.plan.table.labels.classes.tolist()]
     codes = result.predicted(method), result.predicted(BASELINE)
     changed = np.flatnonzero(codes[0] != codes[1]).tolist()
-    own, baseline = ([names[code] for code in of_model] for of_model in codes)
-    pairs = Counter((baseline[i], own[i]) for i in changed)
+    predicted, baseline = ([names[code] for code in of_model] for of_model in codes)
+    pairs = Counter((baseline[i], predicted[i]) for i in changed)
     counts = [(old, new, count) for (old, new), count in pairs.most_common()]
-    rows = _changed_rows(result, changed, baseline, own)
-    return Changes(method, len(own), len(changed), counts, rows)
+    rows = _changed_rows(result, changed, baseline, predicted)
+    return Changes(method, len(predicted), len(changed), counts, rows)
 
 
 def number_changes_of(result: "Comparison", method: str, digits: int) -> NumberChanges:
     """Return how the numbers that a method and the baseline predict for unlabelled rows differ."""
-    own, baseline = result.predicted(method), result.predicted(BASELINE)
-    changes = own - baseline
+    predicted, baseline = result.predicted(method), result.predicted(BASELINE)
+    changes = predicted - baseline
     order: Sequence[int] = np.argsort(-np.abs(changes), kind="stable").tolist()
-    rows = _changed_rows(result, order, baseline.tolist(), own.tolist())
-    return NumberChanges(method, len(own), float(np.sqrt(np.mean(changes**2))), rows, digits)
+    rows = _changed_rows(result, order, baseline.tolist(), predicted.tolist())
+    return NumberChanges(method, len(predicted), float(np.sqrt(np.mean(changes**2))), rows, digits)
 
 
 def _changed_rows(
-    result: "Comparison", places: Sequence[int], baseline: Sequence[Any], own: Sequence[Any]
+    result: "Comparison", places: Sequence[int], baseline: Sequence[Any], predicted: Sequence[Any]
 ) -> list[ChangedRow]:
     """Return the first of the unlabelled rows at some places, with both predictions."""
     rows, ids = result.plan.table.known.unlabeled.tolist(), result.row_ids
     first = places[:MAX_LISTED_CHANGES]
-    return [ChangedRow(rows[i], id_of(ids, rows[i]), baseline[i], own[i]) for i in first]
+    return [ChangedRow(rows[i], id_of(ids, rows[i]), baseline[i], predicted[i]) for i in first]

@@ -363,36 +363,38 @@ def as_list(baseline: Any) -> Any:
 
 
 def given_or_default(
-    entries: Any, what: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
+    entries: Any, parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
 ) -> Any:
     """Return the entries that the user gave, known ones by their names, or all default ones."""
     if entries is not None and not isinstance(entries, str):
         entries = [_spelled(e, list(ON_REQUEST)) if isinstance(e, str) else e for e in entries]
         named = [entry for entry in entries if isinstance(entry, str)]
-        known: dict[str, Any] = {}
+        models: dict[str, Any] = {}
         if any(name not in ON_REQUEST for name in named):
-            known = {entry[0]: entry for entry in default()}
+            models = {entry[0]: entry for entry in default()}
         return [
-            _by_name(entry, known, what, on_request) if isinstance(entry, str) else entry
+            _by_name(entry, models, parameter, on_request) if isinstance(entry, str) else entry
             for entry in entries
         ]
     if entries != "default":
         raise ValueError(
-            f"{what} must be 'default' or a list of (name, estimator), got {entries!r}."
+            f"{parameter} must be 'default' or a list of (name, estimator), got {entries!r}."
         )
     return default()
 
 
-def _by_name(name: str, known: dict[str, Any], what: str, on_request: Callable[[str], Any]) -> Any:
+def _by_name(
+    name: str, models: dict[str, Any], parameter: str, on_request: Callable[[str], Any]
+) -> Any:
     if name in ON_REQUEST:
         return name, on_request(name), False
-    name, names = _spelled(name, list(known)), [*known, *ON_REQUEST]
-    if name not in known:
+    name, names = _spelled(name, list(models)), [*models, *ON_REQUEST]
+    if name not in models:
         raise ValueError(
-            f"{what}={name!r} is not the name of a model that can be used here"
+            f"{parameter}={name!r} is not the name of a model that can be used here"
             f"{suggestion(name, names)}: choose from {', '.join(map(repr, names))}{OWN_MODEL}."
         )
-    return known[name]
+    return models[name]
 
 
 def _spelled(name: str, names: Sequence[str]) -> str:
@@ -518,11 +520,11 @@ def _check_learners(plan: ComparisonPlan) -> None:
 def _check_names(plan: ComparisonPlan) -> None:
     """Raise an error if two entries have the same name, or one that of the baseline."""
     names = [entry.name for entry in plan.entries]
-    taken = {name for name in names if names.count(name) > 1 or name == BASELINE}
-    if taken:
+    duplicates = {name for name in names if names.count(name) > 1 or name == BASELINE}
+    if duplicates:
         raise ValueError(
             f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
-            f"{sorted(taken)[0]!r} is taken: rename it."
+            f"{sorted(duplicates)[0]!r} is taken: rename it."
         )
 
 
@@ -576,9 +578,9 @@ def _refuse_columns(chosen: Any, columns: Sequence[Any]) -> None:
         )
 
 
-def check_in_memory(**given: Any) -> None:
+def check_in_memory(**arguments: Any) -> None:
     """Raise an error for rows in files or on a cluster: every split is fitted to all of them."""
-    for name, rows in given.items():
+    for name, rows in arguments.items():
         if is_outside(given_rows(rows)):
             raise ValueError(
                 f"{name} must be in memory, got {type(rows).__name__}: read the rows, or a random "
@@ -590,9 +592,9 @@ def check_in_memory(**given: Any) -> None:
 def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
     """Raise an error if rows are said to be independent and to belong together."""
     if independent_rows and (group is not None or groups is not None):
-        given = "group" if group is not None else "groups"
+        name = "group" if group is not None else "groups"
         raise ValueError(
-            f"independent_rows=True says that no rows belong together, but {given} says which do: "
+            f"independent_rows=True says that no rows belong together, but {name} says which do: "
             "pass one of the two."
         )
 
@@ -609,8 +611,8 @@ def alerts_on_data(
 
     labeled = np.zeros(table.n_rows, dtype=bool)
     labeled[table.drawn.labeled] = True
-    found = array_alert(table.X, labeled)
-    return [] if found is None else [found]
+    alert = array_alert(table.X, labeled)
+    return [] if alert is None else [alert]
 
 
 def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Drift | None:
@@ -631,16 +633,16 @@ def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
     A transformer of the user is expected to do so, and so is a baseline of the user: some
     classifiers accept missing values.
     """
-    own = prepare is not None and not isinstance(prepare, str)
-    if own or not (isinstance(baseline, str) or all(isinstance(part, str) for part in baseline)):
+    custom = prepare is not None and not isinstance(prepare, str)
+    if custom or not (isinstance(baseline, str) or all(isinstance(part, str) for part in baseline)):
         return
     _refuse_text(X)
     place = locate_non_finite(X)
     if place is not None:
         row, column, value = place
-        what = "is missing" if np.isnan(value) else "is infinite"
+        fault = "is missing" if np.isnan(value) else "is infinite"
         raise ValueError(
-            f"The value in row {row}, column {column} of X {what}: pass "
+            f"The value in row {row}, column {column} of X {fault}: pass "
             "prepare=make_pipeline(SimpleImputer(), StandardScaler()), which fills such values in "
             "within every training set, or leave out the row."
         )

@@ -110,22 +110,22 @@ def _is_average(classifier: Any, name: str) -> bool:
 
 def without_rules(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries as they were before they had decision rules."""
-    given = []
+    unruled = []
     for entry in entries:
         last = last_step(entry.estimator)
         if isinstance(getattr(last, "scoring", None), Objective) and not is_ruled(last):
             plain = clone(last).set_params(scoring="accuracy")
-            given.append(replace(entry, estimator=_in_place(entry.estimator, plain)))
+            unruled.append(replace(entry, estimator=_in_place(entry.estimator, plain)))
         elif not is_ruled(last):
-            given.append(entry)
+            unruled.append(entry)
         elif _is_average(last.estimator, entry.name):
-            given += [
+            unruled += [
                 Entry(name, _in_place(entry.estimator, part), False)
                 for name, part in last.estimator.estimators
             ]
         else:
-            given.append(replace(entry, estimator=_in_place(entry.estimator, last.estimator)))
-    return given
+            unruled.append(replace(entry, estimator=_in_place(entry.estimator, last.estimator)))
+    return unruled
 
 
 N_RESAMPLES = 200
@@ -198,29 +198,29 @@ def decision_of(result: "Comparison", model: Any) -> Decision | None:
     rows, scores, codes = _by_row(held_out)
     table = result.plan.table
     units = rows if table.groups is None else table.groups[table.labels.labeled][rows]
-    truth, own = codes == objective.positive, scores[:, objective.positive]
+    truth, of_positive = codes == objective.positive, scores[:, objective.positive]
     chosen = getattr(model, "threshold_", None)
     threshold = EVEN_SCORE if chosen is None else float(chosen)
-    grid = _grid(own, threshold)
+    grid = _grid(of_positive, threshold)
     level, interval = interval_level(result.level), None
     if objective.has_rule and getattr(getattr(model, "rule_", None), "tuned", True):
         draws = _resamples(units, rng_for(result.plan.seed, "threshold"))
         weight = table.weight_of(table.labels.labeled[rows])
-        found = [_threshold(objective, scores, codes, weight, draw) for draw in draws]
-        interval = _ends([threshold, *(one for one in found if one is not None)], level)
+        thresholds = [_threshold(objective, scores, codes, weight, draw) for draw in draws]
+        interval = _ends([threshold, *(one for one in thresholds if one is not None)], level)
     return Decision(
         *(str(table.labels.classes.tolist()[objective.positive]), threshold, interval, level),
         int(truth.sum()),
-        tuple(_points(own, truth, grid, None if table.groups is None else units, level)),
+        tuple(_points(of_positive, truth, grid, None if table.groups is None else units, level)),
     )
 
 
 def _by_row(held_out: HeldOutPredictions) -> tuple[Index, Floats, Index]:
     """Return the rows, their mean scores over repeats, and their classes."""
-    found = held_out.all
-    assert found.scores is not None
-    columns = [row_means(held_out.rows, column)[1] for column in found.scores.T]
-    rows, codes = row_means(held_out.rows, found.truth)
+    every = held_out.all
+    assert every.scores is not None
+    columns = [row_means(held_out.rows, column)[1] for column in every.scores.T]
+    rows, codes = row_means(held_out.rows, every.truth)
     return rows, np.column_stack(columns), codes.astype(np.intp)
 
 
@@ -266,9 +266,9 @@ def _points(
     """Return precision and recall at every threshold, with their intervals."""
     points = []
     for threshold in grid.tolist():
-        found = scores >= threshold
-        recall = _rate(found[truth], None if groups is None else groups[truth], level)
-        precision = _rate(truth[found], None if groups is None else groups[found], level)
+        predicted = scores >= threshold
+        recall = _rate(predicted[truth], None if groups is None else groups[truth], level)
+        precision = _rate(truth[predicted], None if groups is None else groups[predicted], level)
         if recall is not None:
             points.append(ThresholdPoint(threshold, recall, precision))
     return points

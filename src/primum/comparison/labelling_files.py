@@ -146,10 +146,10 @@ def updated(report: str, parts: Sequence[ReplaceablePart], kind: str) -> str | N
     """
     for part in parts:
         text = part.to_html() if kind == "html" else part.to_markdown()
-        found = with_part(report, text)
-        if found is None:
+        replaced = with_part(report, text)
+        if replaced is None:
             return None
-        report = found
+        report = replaced
     return report
 
 

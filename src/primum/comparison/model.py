@@ -98,10 +98,10 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
         entry = target.deployable(next(entry for entry in plan.entries if entry.name == name))
     if not entry.uses_unlabeled:
         rows, y = target.known.labeled, target.known_names
-    one = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
+    copy = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # Rows without a label are left out above, so that all of these are used.
-        return fit_entry(one, take_rows(plan.table.X, rows), y, *plan.table.beside(rows))
+        return fit_entry(copy, take_rows(plan.table.X, rows), y, *plan.table.fit_arguments(rows))
 
 
 def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
@@ -202,12 +202,12 @@ class Models:
         rows, codes = labels.labeled, labels.codes.tolist()
         if self.whole is not None:
             code_of = {name: code for code, name in enumerate(labels.classes.tolist())}
-            known = [(i, code_of.get(one)) for i, one in enumerate(self._labels_of_whole)]
-            both = [(row, code) for row, code in known if code is not None]
+            codes_by_row = [(i, code_of.get(one)) for i, one in enumerate(self._labels_of_whole)]
+            both = [(row, code) for row, code in codes_by_row if code is not None]
             rows, codes = np.array([row for row, _ in both], np.intp), [code for _, code in both]
-        found: dict[int | str | None, int] = dict(zip(rows.tolist(), codes, strict=True))
+        by_position: dict[int | str | None, int] = dict(zip(rows.tolist(), codes, strict=True))
         ids = self.ids(rows)
-        return found if ids is None else found | dict(zip(ids, codes, strict=True))
+        return by_position if ids is None else by_position | dict(zip(ids, codes, strict=True))
 
     def codes(self, name: str, which: str = OWN) -> AnyArray:
         """Return what a model predicts for the unlabelled rows: codes of classes, or numbers.

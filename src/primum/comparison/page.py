@@ -130,9 +130,9 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
     """Return the learning curves over an axis, for a page."""
     measure, label = result.loss.measure, AXES[axis]
     series = _series(result, axis)
-    what = f"{capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
+    loss = f"{capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
     caption = (
-        f"{what} on held-out rows against the {label.lower()}. Lines are means over the "
+        f"{loss} on held-out rows against the {label.lower()}. Lines are means over the "
         "splits of one repeat; bands are one standard error on either side."
     )
     names = [curve.name for curve in series]
@@ -147,14 +147,14 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
         f"{curve.points[-1][1]:.3g} at {curve.points[-1][0]:,}"
         for curve in series
     )
-    drawing = line_chart(series, label, what, f"{what} by {label.lower()}. {ends}.")
+    drawing = line_chart(series, label, loss, f"{loss} by {label.lower()}. {ends}.")
     sizes = sorted({x for curve in series for x, _, _ in curve.points})
     texts = [
         {x: f"{y:.3g} ± {e:.2g}" if e else f"{y:.3g}" for x, y, e in curve.points}
         for curve in series
     ]
     rows = [(Cell.of(n), *(Cell(of.get(n, "–")) for of in texts)) for n in sizes]
-    return Chart(drawing, caption, PageTable.of(f"{what} ± standard error.", (label, *names), rows))
+    return Chart(drawing, caption, PageTable.of(f"{loss} ± standard error.", (label, *names), rows))
 
 
 def _series(result: "Comparison", axis: str) -> list[Curve]:
@@ -553,9 +553,9 @@ def _changed(result: "Comparison") -> list[PageBlock]:
     shares = {name: result.records.changed(name) for name in names if name in judged}
     if shares:
         n_rows = counted(len(result.plan.probe), "unlabelled row")
-        (what, heading), show = target.changed_in_words, target.show_changed
+        (change, heading), show = target.changed_in_words, target.show_changed
         rows = [(name, Cell(show(share), value=share)) for name, share in shares.items()]
-        caption = f"{what}: mean over all splits, on {n_rows}."
+        caption = f"{change}: mean over all splits, on {n_rows}."
         blocks.append(PageTable.of(caption, ("Method", heading), rows))
     return [*blocks, *one_by_one]
 
@@ -612,8 +612,8 @@ def _left_out(result: "Comparison") -> list[PageBlock]:
     ]
     if not sentences:
         return [Text("No fit failed, and nothing was left out.")]
-    more = len(sentences) - MAX_SHOWN
-    return [Bullets([*sentences[:MAX_SHOWN], *([f"{more} more are not shown."] * (more > 0))])]
+    rest = len(sentences) - MAX_SHOWN
+    return [Bullets([*sentences[:MAX_SHOWN], *([f"{rest} more are not shown."] * (rest > 0))])]
 
 
 def _run(result: "Comparison") -> list[PageBlock]:
@@ -766,9 +766,9 @@ def _written(value: Any) -> str:
 def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
     """Yield arguments for classifiers and preparation other than the default, with imports."""
     plan = result.plan
-    given = without_rules(plan.methods), without_rules(plan.baselines)
+    unruled = without_rules(plan.methods), without_rules(plan.baselines)
     for name, entries, default in zip(
-        ("methods", "baseline"), given, _defaults(result), strict=True
+        ("methods", "baseline"), unruled, _defaults(result), strict=True
     ):
         usual = {other: estimator for other, estimator, *_ in default}
         if [entry.name for entry in entries] != list(usual) or any(  # printing takes long
@@ -825,8 +825,8 @@ def _imports(estimators: Sequence[Any]) -> list[str]:
     lines = []
     for estimator in estimators:
         inner = estimator.get_params(deep=True).values()
-        for found in [estimator, *(value for value in inner if hasattr(value, "get_params"))]:
-            cls = found if inspect.isclass(found) else type(found)
+        for model in [estimator, *(value for value in inner if hasattr(value, "get_params"))]:
+            cls = model if inspect.isclass(model) else type(model)
             parts = cls.__module__.split(".")
             public = [part for part in parts if not part.startswith("_")]
             package = parts[0] if parts[0] == "primum" else ".".join(public)

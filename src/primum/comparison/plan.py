@@ -120,8 +120,8 @@ class PartlyLabeledTable:
         """Return the weights of some rows; None: all are 1."""
         return None if self.weight is None else self.weight[rows]
 
-    def beside(self, rows: Index) -> tuple[Any, Mask | None, Floats | None]:
-        """Return what models are fitted with beside some rows: groups, chosen ones and weights."""
+    def fit_arguments(self, rows: Index) -> tuple[Any, Mask | None, Floats | None]:
+        """Return what ``fit`` is given with some rows: groups, chosen ones and weights."""
         chosen = None if self.chosen is None else self.chosen[rows]
         return self.groups_of(rows), chosen, self.weight_of(rows)
 
@@ -525,8 +525,8 @@ class ComparisonPlan:
         parts, train = [train[of_chosen]], train[~of_chosen]
         codes = self.table.known.strata[train]
         for code in np.unique(codes):
-            own = rng.permutation(train[codes == code])
-            parts.append(own[: round(share * len(own))])
+            of_class = rng.permutation(train[codes == code])
+            parts.append(of_class[: round(share * len(of_class))])
         return np.sort(np.concatenate(parts))
 
     def _are_chosen(self, rows: Index) -> Mask:
@@ -634,10 +634,10 @@ class ComparisonPlan:
         Every part is a setting of its own, because an error names those that differ.
         """
         table = self.table
-        known = f"{table.n_labeled} of {table.n_rows} known"
+        counts = f"{table.n_labeled} of {table.n_rows} known"
         return {
             "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
-            "labels": f"{known}, {_checksum(table.target.y)}",
+            "labels": f"{counts}, {_checksum(table.target.y)}",
             "groups": None if table.groups is None else _checksum(table.groups),
             **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
             **({} if table.weight is None else {"shift": _checksum(table.weight)}),
@@ -655,8 +655,8 @@ class ComparisonPlan:
 
     def _describe_folds(self) -> str:
         folds = [(fold.train, fold.test) for fold in self.folds(0)]
-        own = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
-        return f"{len(folds)} folds{own}, {_checksum(folds)}"
+        splitter = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
+        return f"{len(folds)} folds{splitter}, {_checksum(folds)}"
 
 
 def _rows_for(entry: Entry, labeled: Index, unlabeled: Index) -> Index:

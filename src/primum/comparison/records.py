@@ -145,9 +145,9 @@ class Fit:
             "verdicts": {key: OwnDifference.read(value) for key, value in verdicts.items()},
             "held_out": held_out and CrossFitted(**held_out),
         }
-        known = {one.name for one in fields(cls)}
-        kept = {key: value for key, value in stored.items() if key in known}
-        return cls(stage, name, unit[1], **kept | typed)
+        names = {one.name for one in fields(cls)}
+        stored_fields = {key: value for key, value in stored.items() if key in names}
+        return cls(stage, name, unit[1], **stored_fields | typed)
 
 
 @dataclass(frozen=True)
@@ -313,8 +313,8 @@ class Records:
     @property
     def baselines(self) -> list[Predictions]:
         """The baseline in the splits that are part of the result."""
-        found = [self.baseline(number) for number in self.splits]
-        return [one for one in found if one is not None]
+        predictions = [self.baseline(number) for number in self.splits]
+        return [one for one in predictions if one is not None]
 
     @property
     def cross_fitted(self) -> dict[str, Fit]:
@@ -337,18 +337,18 @@ class Records:
             Of a method that judged itself, in the splits in which it was cross-fitted.
         """
         if name in self.cross_fitted:
-            own = self.cross_fitted[name].held_out
-            return None if own is None else self._cross_fitted_predictions(own)
+            cross_fitted = self.cross_fitted[name].held_out
+            return None if cross_fitted is None else self._cross_fitted_predictions(cross_fitted)
         if name == BASELINE:
             return HeldOutPredictions(self.folds, self.baselines)
         return HeldOutPredictions(self.folds, [self.predictions(fit) for fit in self.every(name)])
 
-    def _cross_fitted_predictions(self, own: CrossFitted) -> HeldOutPredictions:
+    def _cross_fitted_predictions(self, cross_fitted: CrossFitted) -> HeldOutPredictions:
         """Return the predictions of a method that judged itself, fold by fold."""
-        target, numbers = self.plan.table.target, np.array(own.folds)
-        rows = np.searchsorted(target.known.labeled, own.rows)
-        scores = None if own.scores is None else np.array(own.scores, dtype=float)
-        every = Predictions(target.truth[rows], target.stored(own.predicted), scores)
+        target, numbers = self.plan.table.target, np.array(cross_fitted.folds)
+        rows = np.searchsorted(target.known.labeled, cross_fitted.rows)
+        scores = None if cross_fitted.scores is None else np.array(cross_fitted.scores, dtype=float)
+        every = Predictions(target.truth[rows], target.stored(cross_fitted.predicted), scores)
         parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
         folds = [self.plan.split(number) for number in range(len(parts))]
         return HeldOutPredictions(folds, [every.take(part) for part in parts])
@@ -370,23 +370,23 @@ class Records:
         """
         if fit.held_out is None:
             return None
-        own = self._cross_fitted_predictions(fit.held_out)
-        found = [
+        held_out = self._cross_fitted_predictions(fit.held_out)
+        in_both = [
             (fold, mine, other)
-            for number, (fold, mine) in enumerate(zip(own.folds, own.splits, strict=True))
+            for number, (fold, mine) in enumerate(zip(held_out.folds, held_out.splits, strict=True))
             if (other := self.baseline(number)) is not None
         ]
-        if not found:
+        if not in_both:
             return None
-        folds, mine, others = zip(*found, strict=True)
+        folds, mine, others = zip(*in_both, strict=True)
         return HeldOutPredictions(folds, mine), HeldOutPredictions(folds, others)
 
     def own_difference(self, fit: Fit, loss: Loss) -> Difference | None:
         """Return how the loss of such a method differs from the baseline's; None: not known."""
         if (both := self.beside_baseline(fit)) is None:
             return None
-        own, others = both
-        return self.plan.judge(own.folds).difference(own.all, others.all, loss)
+        mine, others = both
+        return self.plan.judge(mine.folds).difference(mine.all, others.all, loss)
 
     @property
     def failures(self) -> list[FailedFit]:
@@ -413,10 +413,10 @@ class Records:
             different classes, or the root mean square of the difference of predicted numbers.
         """
         parts = [self.every(entry.name) for entry in self.plan.baselines]
-        kept = [[fit.probe_scores for fit in fits] for fits in parts]
+        scores = [[fit.probe_scores for fit in fits] for fits in parts]
         probes = [[fit.probe for fit in fits] for fits in parts]
-        own = np.array([fit.probe for fit in self.every(name)])
-        return self.plan.table.target.changed(kept, probes, own)
+        predicted = np.array([fit.probe for fit in self.every(name)])
+        return self.plan.table.target.changed(scores, probes, predicted)
 
 
 @dataclass(frozen=True)
@@ -474,12 +474,12 @@ def _split_points(
     """Yield the points of all classifiers that have all splits; two of them are the least."""
     plan, first = records.plan, range(records.plan.n_folds)
     names = [entry.name for entry in plan.split_entries if entry in plan.methods]
-    own = ALL if axis == N_UNLABELED else stage
-    found: dict[str, list[Predictions | None]] = {
-        BASELINE: [records.baseline(number, own) for number in first],
+    baseline_stage = ALL if axis == N_UNLABELED else stage
+    predictions: dict[str, list[Predictions | None]] = {
+        BASELINE: [records.baseline(number, baseline_stage) for number in first],
         **{name: [records.split(name, number, stage) for number in first] for name in names},
     }
-    for name, splits in found.items():
+    for name, splits in predictions.items():
         parts = [split for split in splits if split is not None]
         if len(parts) == len(splits):
             pairs = zip(parts, _weights_of_folds(plan), strict=True)

@@ -255,7 +255,7 @@ class Comparison:
         split = [e for e in self.plan.split_entries if e in self.plan.methods]
         entries = [e for e in (*self.plan.cross_fitted, *split) if self._can_be_judged(e)]
         differences = [self._difference(entry) for entry in entries]
-        adjusted = holm([found.difference.p_value for found in differences])
+        adjusted = holm([compared.difference.p_value for compared in differences])
         level = 1 - (1 - self.level) / max(len(entries), 1)
         parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
         seconds = sum(self._seconds(entry) for entry in self.plan.baselines)
@@ -263,8 +263,8 @@ class Comparison:
             MethodResult(BASELINE, False, self._baseline_loss, seconds, len(self.records.splits)),
             *map(self._plain, parts),
             *(
-                self._judged(entry, found, float(p_value), level)
-                for entry, found, p_value in zip(entries, differences, adjusted, strict=True)
+                self._judged(entry, compared, float(p_value), level)
+                for entry, compared, p_value in zip(entries, differences, adjusted, strict=True)
             ),
         ]
 
@@ -325,14 +325,14 @@ class Comparison:
         fit = self.records.cross_fitted.get(entry.name)
         both = None if fit is None else self.records.beside_baseline(fit)
         if both is None:
-            judge, own, others = self._judge, self._predictions(entry), self._baseline
+            judge, mine, others = self._judge, self._predictions(entry), self._baseline
         else:
             judge = self.plan.judge(both[0].folds, self.equivalence)
-            own, others = (one.all for one in both)
-        difference = judge.difference(own, others, self.loss)
+            mine, others = (one.all for one in both)
+        difference = judge.difference(mine, others, self.loss)
         if self.loss.scoring != "accuracy":
             return OwnDifference(difference)
-        disagreement = judge.disagreement(own, others, *self._n_different(entry.name))
+        disagreement = judge.disagreement(mine, others, *self._n_different(entry.name))
         return OwnDifference(difference, disagreement)
 
     def _n_different(self, name: str) -> tuple[float, int]:
@@ -523,9 +523,9 @@ class Comparison:
         records = replace(self.records, plan=replace(plan, methods=first))
         if len(records.splits) < min(2, plan.n_folds):
             return ""
-        found = replace(self, records=records, level=level)
-        headline = compose_headline(found.findings, found.alerts)
-        return first_answer(found.methods, headline, self.loss.measure, self.records.waiting)
+        early = replace(self, records=records, level=level)
+        headline = compose_headline(early.findings, early.alerts)
+        return first_answer(early.methods, headline, self.loss.measure, self.records.waiting)
 
     @property
     def columns(self) -> "list[Column]":
@@ -578,8 +578,8 @@ class Comparison:
         models = self.records.models
         if name not in models:
             fit = self.records.cross_fitted.get(name)
-            kept = None if fit is None else fit.model
-            models[name] = fit_model(self.plan, name, self.prepare) if kept is None else kept
+            model = None if fit is None else fit.model
+            models[name] = fit_model(self.plan, name, self.prepare) if model is None else model
         return models[name]
 
     @cached_property
@@ -722,8 +722,8 @@ class Comparison:
             ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
         """
         asked = self._asked()  # before the models, which those of numbers cannot be
-        known = self._asked_models.known_labels()
-        settlement = asked.with_labels(labels, known=known, correct=correct)
+        table_labels = self._asked_models.known_labels()
+        settlement = asked.with_labels(labels, known=table_labels, correct=correct)
         self._settlements.append(settlement)
         settling = settled_in(self, settlement)
         if verbose:

@@ -298,8 +298,8 @@ class _Run:
 
 def _left_out_round(tasks: list[Task]) -> str:
     stage = tasks[0].stage
-    what = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
-    return f"{what[0].upper()}{what[1:]} was left out to keep within the time budget."
+    part = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
+    return f"{part[0].upper()}{part[1:]} was left out to keep within the time budget."
 
 
 def _n_processes(n_jobs: int) -> int:
@@ -374,8 +374,8 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
     X, target = shared.rows(task.train), shared.target
     y = (target.names if is_kept(task) else target.y)[task.train]
     with _reported(shared.folder, task.unit):
-        beside = shared.table.beside(task.train)
-        fitted = fit_entry(replace(entry, estimator=estimator), X, y, *beside)
+        fit_arguments = shared.table.fit_arguments(task.train)
+        fitted = fit_entry(replace(entry, estimator=estimator), X, y, *fit_arguments)
     if task.cv is not None:  # pairs of positions mean nothing for other rows
         last_step(fitted).set_params(cv=last_step(entry.estimator).cv)
     return fitted
@@ -435,8 +435,8 @@ def fit_entry(
         entry = replace(entry, estimator=estimator)
     options = {"groups": groups, "chosen": chosen}
     prefix = "" if steps is None else f"{steps[-1][0]}__"
-    given = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
-    return entry.fit(X, y, weight, **given)
+    passed = {f"{prefix}{name}": value for name, value in options.items() if value is not None}
+    return entry.fit(X, y, weight, **passed)
 
 
 def _fit_keeping(
@@ -480,8 +480,8 @@ def limit_time(estimator: Any, seconds: float) -> None:
     """Limit the time of a classifier that judges itself, unless its own limit is lower."""
     last = last_step(estimator)
     if judges_itself(last):
-        own = float("inf") if last.time_budget is None else last.time_budget
-        last.set_params(time_budget=min(own, seconds))
+        limit = float("inf") if last.time_budget is None else last.time_budget
+        last.set_params(time_budget=min(limit, seconds))
 
 
 def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
@@ -507,22 +507,22 @@ def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
         return fit
     probe = take_rows(rows, np.arange(n_test, len(both)))
     predicted, _, twin, _ = _predictions(classifier, probe, shared.target, name)
-    kept = None
+    probe_scores = None
     if name in shared.baselines:
-        kept = shared.target.kept_of_baseline(classifier, probe, name)
-    return replace(fit, probe=predicted, twin_probe=twin, probe_scores=kept)
+        probe_scores = shared.target.kept_of_baseline(classifier, probe, name)
+    return replace(fit, probe=predicted, twin_probe=twin, probe_scores=probe_scores)
 
 
 def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     """Return a fit with what a classifier that judges itself has found out."""
-    own = last_step(fitted).own_verdict()
+    judged = last_step(fitted).own_verdict()
     verdicts = {
         against: OwnDifference(verdict.difference, verdict.disagreement)
-        for against, verdict in own.verdicts.items()
+        for against, verdict in judged.verdicts.items()
     }
-    fit = replace(fit, predicted=[], verdicts=verdicts, notes=own.notes, limited=own.limited)
-    rows, folds = task.train[own.rows].tolist(), own.folds.tolist()
-    fit = replace(fit, held_out=CrossFitted(rows, folds, *shared.target.cross_fitted(own)))
+    fit = replace(fit, predicted=[], verdicts=verdicts, notes=judged.notes, limited=judged.limited)
+    rows, folds = task.train[judged.rows].tolist(), judged.folds.tolist()
+    fit = replace(fit, held_out=CrossFitted(rows, folds, *shared.target.cross_fitted(judged)))
     if task.stage != CROSS_FITTED:
         return fit
     X = shared.rows(shared.table.known.unlabeled)
@@ -567,10 +567,10 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
 
 def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, Any, Any, Any]:
     """Return the predictions and scores of prepared rows, and those of the twin."""
-    own, twin = target.predict(fitted, X, name), getattr(fitted, "supervised_", None)
+    predictions, twin = target.predict(fitted, X, name), getattr(fitted, "supervised_", None)
     if not hasattr(twin, "predict"):
-        return *own, None, None
-    return *own, *target.predict(twin, X, f"{name}, supervised")
+        return *predictions, None, None
+    return *predictions, *target.predict(twin, X, f"{name}, supervised")
 
 
 SECONDS_BETWEEN_POLLS = 0.2

@@ -135,8 +135,8 @@ def duels_of(result: "Comparison") -> list[Duel]:
     selves = [name for name in result.records.cross_fitted if name in judged]
     best = result.findings.best
     others = [] if best is None or (selves and result.recommended == BASELINE) else [best.name]
-    found = [_against_baseline(judged[name]) for name in dict.fromkeys([*others, *selves])]
-    return [*found, *(_against_twin(judged[name], len(selves)) for name in selves)]
+    duels = [_against_baseline(judged[name]) for name in dict.fromkeys([*others, *selves])]
+    return [*duels, *(_against_twin(judged[name], len(selves)) for name in selves)]
 
 
 def _against_baseline(method: MethodResult) -> Duel:
@@ -209,14 +209,14 @@ def settlement_of(result: "Comparison", models: Models) -> Settlement:
     ]
     pairs = [(2 * number, 2 * number + 1) for number in range(len(duels))]
     seed = int(rng_for(plan.seed, "settlement").integers(2**63))
-    found = list_disagreements(np.stack(predicted, axis=1), models.rows, pairs, seed=seed)
-    rows = found.X
+    disagreements = list_disagreements(np.stack(predicted, axis=1), models.rows, pairs, seed=seed)
+    rows = disagreements.X
     return Settlement.ask(
         [duel.words for duel in duels],
         rows,
-        found.codes.reshape(len(rows), len(duels), 2),
-        n_rows=found.n_rows,
-        n_different=found.n_different,
+        disagreements.codes.reshape(len(rows), len(duels), 2),
+        n_rows=disagreements.n_rows,
+        n_different=disagreements.n_different,
         classes=[str(name) for name in plan.table.labels.classes.tolist()],
         level=result.level,
         margin=result.equivalence,
@@ -341,9 +341,9 @@ class SettledComparison(LedByFirst):
     @property
     def deploy(self) -> str:
         """Which model to use on the unlabelled rows, in a sentence."""
-        for found in self.pairs:
-            if found.uses_challenger and found.challenger == model_in_words(self.deployed):
-                return found.deploy
+        for pair in self.pairs:
+            if pair.uses_challenger and pair.challenger == model_in_words(self.deployed):
+                return pair.deploy
         leading = self.leading
         if self.deployed != BASELINE:
             return f"Use {model_in_words(self.deployed)} for now, as cross-validation recommends."
@@ -446,12 +446,12 @@ def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> s
     It is the one for which most is settled. What cross-validation recommends is used unless it is
     settled that it is not better.
     """
-    winners = [(found.high, name) for name, found in answers if found.uses_challenger]
+    winners = [(pair.high, name) for name, pair in answers if pair.uses_challenger]
     if winners:
         return min(winners)[1]
     refuted = (HARM, NO_DIFFERENCE, NOT_BETTER)
-    kept = [name for name, found in answers if found.answer not in refuted]
-    return recommended if recommended in kept else BASELINE
+    usable = [name for name, pair in answers if pair.answer not in refuted]
+    return recommended if recommended in usable else BASELINE
 
 
 def settled_in(result: "Comparison", settlement: Settlement) -> SettledComparison:
@@ -566,12 +566,12 @@ def _questions(pairs: Sequence[SettledPair]) -> PageTable:
     return PageTable.of(caption, header, rows)
 
 
-def settlement_chart(found: SettledPair) -> Chart:
+def settlement_chart(settled: SettledPair) -> Chart:
     """Return the bounds of the change in errors after every label, and the margin.
 
     Parameters
     ----------
-    found : SettledPair
+    settled : SettledPair
         A question of which some rows are labelled.
 
     Returns
@@ -579,35 +579,35 @@ def settlement_chart(found: SettledPair) -> Chart:
     Chart
         For a page; in Markdown it is a table of the steps at which a bound changes.
     """
-    pair, path = found.pair, found.bounds.path.tolist()
-    what = f"Change in errors: {found.challenger} against {found.baseline}"
+    pair, path = settled.pair, settled.bounds.path.tolist()
+    change = f"Change in errors: {settled.challenger} against {settled.baseline}"
     read = f"Rows labelled, in their random order, of {pair.n_different:,} on which they differ"
-    now = compared(found.low, found.high, found.baseline)
+    now = compared(settled.low, settled.high, settled.baseline)
     described = (
-        f"{what}. Before any label the change is between {_signed(path[0][0])} and "
-        f"{_signed(path[0][1])} rows; after {counted(found.bounds.n_read, 'row')} "
-        f"{found.challenger} makes {now}: {ANSWERS[found.answer]}."
+        f"{change}. Before any label the change is between {_signed(path[0][0])} and "
+        f"{_signed(path[0][1])} rows; after {counted(settled.bounds.n_read, 'row')} "
+        f"{settled.challenger} makes {now}: {ANSWERS[settled.answer]}."
     )
     caption = (
-        f"{what}, in rows, with every label: the true change stays between the lines with a "
-        f"probability of at least {percent_of_level(found.level)}, for all questions together. "
+        f"{change}, in rows, with every label: the true change stays between the lines with a "
+        f"probability of at least {percent_of_level(settled.level)}, for all questions together. "
         f"Shaded: changes of up to {counted(pair.n_margin, 'row')}, which make no practical "
         "difference. It is settled once both lines are below the shaded region, above it or inside "
-        f"it; so far: {ANSWERS[found.answer]}."
+        f"it; so far: {ANSWERS[settled.answer]}."
     )
-    axes = (read, f"{what} (below 0 is better)")
+    axes = (read, f"{change} (below 0 is better)")
     bounds = [(low, high) for low, high in path]
-    drawing = bounds_chart(bounds, pair.n_margin, axes, described, found.answer)
-    return Chart(drawing, caption, _steps(path, what))
+    drawing = bounds_chart(bounds, pair.n_margin, axes, described, settled.answer)
+    return Chart(drawing, caption, _steps(path, change))
 
 
-def _steps(path: Sequence[tuple[int, int]], what: str) -> PageTable:
+def _steps(path: Sequence[tuple[int, int]], title: str) -> PageTable:
     """Return the bounds where they change, the last always."""
     changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
     step = -(-len(changes) // MAX_CHART_STEPS)
     places = sorted({*changes[::step], len(path) - 1})
     rows = [(Cell.of(k), *(Cell(_signed(end), value=end) for end in path[k])) for k in places]
-    return PageTable.of(f"{what}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
+    return PageTable.of(f"{title}, in rows. Negative is better.", ("Rows read", "From", "To"), rows)
 
 
 def _signed(number: int) -> str:

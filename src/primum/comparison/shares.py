@@ -96,16 +96,16 @@ def with_shift(
         return plan, None, []
     table, drawn = plan.table, plan.table.drawn
     if shift == LABEL:
-        found = label_weights(table.labels_drawn.codes, _shares_of_others(plan, LABEL))
+        weights = label_weights(table.labels_drawn.codes, _shares_of_others(plan, LABEL))
     else:
-        found = covariate_weights(
+        weights = covariate_weights(
             *(take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)),
             prepare=prepare,
             groups=table.groups_of(drawn.labeled),
             random_state=plan.seed,
         )
     weight = np.ones(table.n_rows)
-    weight[drawn.labeled] = found.weight
+    weight[drawn.labeled] = weights.weight
     weighed = [entry for entry in plan.methods if entry.weighs_rows]
     left_out = [
         f"{entry.name} was left out, because it does not support weights of rows, which "
@@ -113,7 +113,7 @@ def with_shift(
         for entry in plan.methods
         if not entry.weighs_rows
     ]
-    return replace(plan, table=replace(table, weight=weight), methods=weighed), found, left_out
+    return replace(plan, table=replace(table, weight=weight), methods=weighed), weights, left_out
 
 
 def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:

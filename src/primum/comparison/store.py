@@ -339,8 +339,8 @@ def identity_of_data(X: AnyArray, codes: Index) -> str:
     return f"{X.shape[0]} x {X.shape[1]}{classes}, sha256 {digest.hexdigest()}"
 
 
-def identity_of(value: Any, what: str) -> Any:
-    """Return the identity of a parameter as plain JSON; ``what`` names it in an error."""
+def identity_of(value: Any, subject: str) -> Any:
+    """Return the identity of a parameter as plain JSON; ``subject`` names it in an error."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | np.floating):
@@ -348,39 +348,39 @@ def identity_of(value: Any, what: str) -> Any:
     if isinstance(value, np.bool | np.integer):
         return value.item()
     if isinstance(value, list | tuple):
-        return [identity_of(item, what) for item in value]
+        return [identity_of(item, subject) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: identity_of(item, f"{what}[{key!r}]") for key, item in value.items()}
+        return {key: identity_of(item, f"{subject}[{key!r}]") for key, item in value.items()}
     if isinstance(value, np.ndarray) and value.size <= MAX_LISTED_VALUES and value.dtype != object:
-        return {"array": identity_of(value.tolist(), what), "dtype": value.dtype.str}
-    return _describe_object(value, what)
+        return {"array": identity_of(value.tolist(), subject), "dtype": value.dtype.str}
+    return _describe_object(value, subject)
 
 
-def _describe_object(value: Any, what: str) -> Any:
+def _describe_object(value: Any, subject: str) -> Any:
     if isinstance(value, type):
         return {"class": _describe_class(value)}
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False).items()
         return {
             "class": _describe_class(type(value)),
-            "parameters": {key: identity_of(item, f"{what}.{key}") for key, item in parameters},
+            "parameters": {key: identity_of(item, f"{subject}.{key}") for key, item in parameters},
         }
     if isinstance(value, functools.partial):
-        return {"function": identity_of([value.func, value.args, value.keywords], what)}
+        return {"function": identity_of([value.func, value.args, value.keywords], subject)}
     if isinstance(value, MethodType):
-        return {"function": identity_of([value.__func__, value.__self__], what)}
+        return {"function": identity_of([value.__func__, value.__self__], subject)}
     if isinstance(value, FunctionType):
-        return {"function": _describe_function(value, what)}
-    return {"class": _describe_class(type(value)), "hash": _hash(value, what)}
+        return {"function": _describe_function(value, subject)}
+    return {"class": _describe_class(type(value)), "hash": _hash(value, subject)}
 
 
 def _describe_class(cls: type) -> str:
-    own = [base for base in cls.__mro__ if not _is_installed(base.__module__)]
+    sources = [base for base in cls.__mro__ if not _is_installed(base.__module__)]
     name = f"{cls.__module__}.{cls.__qualname__}"
-    return f"{name}, source {_sha256(_source(base) for base in own)}" if own else name
+    return f"{name}, source {_sha256(_source(base) for base in sources)}" if sources else name
 
 
-def _describe_function(function: FunctionType, what: str) -> Any:
+def _describe_function(function: FunctionType, subject: str) -> Any:
     name = f"{function.__module__}.{function.__qualname__}"
     if _is_installed(function.__module__) and "<" not in name:
         return name
@@ -388,8 +388,8 @@ def _describe_function(function: FunctionType, what: str) -> Any:
     captured = dict(zip(function.__code__.co_freevars, values, strict=True))
     return {
         "name": f"{name}, source {_sha256([_source(function)])}",
-        "captured": identity_of(captured, what),
-        "defaults": identity_of([function.__defaults__, function.__kwdefaults__], what),
+        "captured": identity_of(captured, subject),
+        "defaults": identity_of([function.__defaults__, function.__kwdefaults__], subject),
     }
 
 
@@ -418,14 +418,14 @@ def _constant(value: Any) -> str:
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
-def _hash(value: Any, what: str) -> str:
+def _hash(value: Any, subject: str) -> str:
     import joblib
 
     try:
         return str(joblib.hash(value))
     except Exception as problem:  # whatever pickling the object raises
         raise ValueError(
-            f"{what} is {value!r}, which cannot be identified by its content ({problem}), so a "
+            f"{subject} is {value!r}, which cannot be identified by its content ({problem}), so a "
             "resumed run could not distinguish it from another: pass an estimator, a function "
             "defined in a file, or an object that can be pickled."
         ) from problem
@@ -483,10 +483,10 @@ def _parts(value: Any) -> dict[str, Any] | None:
 
 def name_differences(before: Any, now: Any) -> str:
     """Return the first few differences between two configurations, or an empty string."""
-    found = list(differences(before, now))
-    more = len(found) - MAX_DIFFERENCES_NAMED
-    named = "; ".join(found[:MAX_DIFFERENCES_NAMED])
-    return f"{named}; and {more} more" if more > 0 else named
+    changes = list(differences(before, now))
+    n_hidden = len(changes) - MAX_DIFFERENCES_NAMED
+    named = "; ".join(changes[:MAX_DIFFERENCES_NAMED])
+    return f"{named}; and {n_hidden} more" if n_hidden > 0 else named
 
 
 def _short(value: Any) -> str:

@@ -147,12 +147,12 @@ def number_baseline(baselines: Sequence[Entry]) -> Any:
     return "ridge" if parts == ["ridge"] else parts
 
 
-def _in_stack(entry: Entry, of_stack: Mapping[str, type], taken: Collection[str]) -> Any:
+def _in_stack(entry: Entry, of_stack: Mapping[str, type], used_names: Collection[str]) -> Any:
     """Return a baseline by its name, if a stack has it, or with a name that is not taken."""
     model = entry.estimator  # with the steps before it, if it is a pipeline
     if isinstance(model, of_stack.get(entry.name, ())):
         return entry.name
-    return f"{entry.name} (baseline)" if entry.name in taken else entry.name, model
+    return f"{entry.name} (baseline)" if entry.name in used_names else entry.name, model
 
 
 @dataclass(frozen=True)
@@ -268,9 +268,9 @@ class ClassTarget(PredictedTarget):
     def with_names(self, reason: str) -> str:
         """Return an error of a fit, which knows classes by their codes, with their names."""
 
-        def name_of_code(found: re.Match[str]) -> str:
-            code = int(found[1])
-            return f"class {self.class_names[code]!r}" if code < len(self.classes) else found[0]
+        def name_of_code(match: re.Match[str]) -> str:
+            code = int(match[1])
+            return f"class {self.class_names[code]!r}" if code < len(self.classes) else match[0]
 
         return re.sub(r"\bclass (\d+)\b", name_of_code, reason)
 
@@ -370,10 +370,10 @@ class ClassTarget(PredictedTarget):
         scores = class_scores(fitted, X, len(self.classes), name).tolist() if has_scores else None
         return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
 
-    def cross_fitted(self, own: OwnVerdict) -> Predicted:
+    def cross_fitted(self, judged: OwnVerdict) -> Predicted:
         """Return the held-out predictions of a model that judged itself."""
-        predicted = predicted_codes(own.scores) if own.predicted is None else own.predicted
-        return predicted.tolist(), np.round(own.scores, HELD_OUT_DIGITS).tolist()
+        predicted = predicted_codes(judged.scores) if judged.predicted is None else judged.predicted
+        return predicted.tolist(), np.round(judged.scores, HELD_OUT_DIGITS).tolist()
 
     def predict_stored(self, model: Any, X: Any) -> AnyArray:
         """Return the predicted classes as codes, in the order of the model's classes."""
@@ -386,22 +386,22 @@ class ClassTarget(PredictedTarget):
     def kept_of_baseline(self, fitted: Any, X: Any, name: str) -> list[list[float]] | None:
         """Return what is kept of a baseline for unlabelled rows, beside its predictions."""
         scores = class_scores(fitted, X, len(self.classes), name)
-        kept: list[list[float]] = np.round(scores, PROBE_DIGITS).tolist()
-        return kept
+        rounded: list[list[float]] = np.round(scores, PROBE_DIGITS).tolist()
+        return rounded
 
     def averaged(self, parts: Sequence[Predictions]) -> Predictions:
         """Return the predictions of the average of several baselines."""
         scores = np.mean([_needed_scores(part) for part in parts], axis=0)
         return Predictions(parts[0].truth, scores.argmax(axis=1), scores)
 
-    def changed(self, kept: Sequence[Any], probes: Sequence[Any], own: AnyArray) -> float:
+    def changed(self, scores: Sequence[Any], probes: Sequence[Any], predicted: AnyArray) -> float:
         """Return how much a method changes the baseline's predictions of unlabelled rows.
 
         Parameters
         ----------
-        kept, probes : sequence
+        scores, probes : sequence
             What is kept of the baselines, and what they predict, in every split.
-        own : array of shape (n_splits, n_rows)
+        predicted : array of shape (n_splits, n_rows)
             What the method predicts.
 
         Returns
@@ -410,9 +410,9 @@ class ClassTarget(PredictedTarget):
             The share of rows for which the two predict different classes.
         """
         if len(probes) == 1:
-            return float((np.array(probes[0]) != own).mean(axis=1).mean())
-        scores = np.mean([np.array(one) for one in kept], axis=0)
-        return float((scores.argmax(axis=2) != own).mean(axis=1).mean())
+            return float((np.array(probes[0]) != predicted).mean(axis=1).mean())
+        mean = np.mean([np.array(one) for one in scores], axis=0)
+        return float((mean.argmax(axis=2) != predicted).mean(axis=1).mean())
 
     def can_be_averaged(self, baselines: Sequence[Entry]) -> bool:
         """Return whether the average of the baselines is a model of its own."""
@@ -568,8 +568,8 @@ class NumberTarget(PredictedTarget):
         return f"units of {self.name}" if self.name else ""
 
     def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:  # noqa: D102
-        given = {"cost": cost, "positive": positive}
-        if wrong := next((name for name, value in given.items() if value is not None), None):
+        unusable = {"cost": cost, "positive": positive}
+        if wrong := next((name for name, value in unusable.items() if value is not None), None):
             raise ValueError(f"{wrong} is for classes, but numbers are predicted: leave it out.")
         return self.default_scoring if scoring is None else full_scoring(scoring)
 
@@ -639,11 +639,11 @@ class NumberTarget(PredictedTarget):
             )
         if bad := np.count_nonzero(~np.isfinite(numbers)):
             raise ValueError(f"{name!r} returned predictions that are not finite for {bad} rows")
-        found: list[float] = numbers.tolist()
-        return found, None
+        predicted: list[float] = numbers.tolist()
+        return predicted, None
 
-    def cross_fitted(self, own: OwnVerdict) -> Predicted:  # noqa: D102
-        return np.ravel(own.scores).tolist(), None
+    def cross_fitted(self, judged: OwnVerdict) -> Predicted:  # noqa: D102
+        return np.ravel(judged.scores).tolist(), None
 
     def predict_stored(self, model: Any, X: Any) -> AnyArray:  # noqa: D102
         return np.asarray(model.predict(X), dtype=float)
@@ -658,10 +658,10 @@ class NumberTarget(PredictedTarget):
         mean = np.mean([part.predicted for part in parts], axis=0)
         return Predictions(parts[0].truth, mean, None)
 
-    def changed(self, kept: Sequence[Any], probes: Sequence[Any], own: AnyArray) -> float:
+    def changed(self, scores: Sequence[Any], probes: Sequence[Any], predicted: AnyArray) -> float:
         """Return the root mean square of the change of predictions, mean over splits."""
         baseline = np.mean([np.array(one) for one in probes], axis=0)
-        return float(np.sqrt(((baseline - own) ** 2).mean(axis=1)).mean())
+        return float(np.sqrt(((baseline - predicted) ** 2).mean(axis=1)).mean())
 
     def can_be_averaged(self, baselines: Sequence[Entry]) -> bool:  # noqa: D102
         return True
@@ -727,11 +727,11 @@ class NumberTarget(PredictedTarget):
 Target = ClassTarget | NumberTarget
 
 
-def _has_default(given: Any) -> bool:
+def _has_default(entries: Any) -> bool:
     """Return whether some of the given models are default ones, which are given by name."""
-    if given is None:
+    if entries is None:
         return False
-    return isinstance(given, str) or any(isinstance(entry, str) for entry in given)
+    return isinstance(entries, str) or any(isinstance(entry, str) for entry in entries)
 
 
 def _needed_scores(part: Predictions) -> Floats:

@@ -306,13 +306,13 @@ class Findings:
 
 
 def compose_headline(
-    found: Findings, alerts: Sequence[Alert] = (), settled: SettledWords | None = None
+    findings: Findings, alerts: Sequence[Alert] = (), settled: SettledWords | None = None
 ) -> Headline:
     """Return the answer to "which model should I use?": what, why, and what to do next.
 
     Parameters
     ----------
-    found : Findings
+    findings : Findings
         What cross-validation says.
     alerts : sequence of Alert
         What changes how far it may be believed.
@@ -325,14 +325,14 @@ def compose_headline(
         In parts.
     """
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
-    failure = failure_sentence(found)
-    answer, kind = answer_line(found)
+    failure = failure_sentence(findings)
+    answer, kind = answer_line(findings)
     if any(alert.withholds for alert in alerts):
-        answer = f"Use {found.baseline}; whether anything is better cannot be said yet."
+        answer = f"Use {findings.baseline}; whether anything is better cannot be said yet."
         reason = "All errors and intervals here assume that no rows belong together."
         next_step = "Say which rows belong together, or that none do, and compare again."
     else:
-        reason, next_step = _reason(found), _next_step(found, settled)
+        reason, next_step = _reason(findings), _next_step(findings, settled)
     if settled is None:
         return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
     if settled.answer:
@@ -369,10 +369,10 @@ def first_answer(
         return ""
     losses = [f"{one.name} {show_loss_in_unit(one.loss, measure)}" for one in shown]
     names = [f"the {BASELINE}", *(with_article(one.name) for one in shown[1:])]
-    more = f" Still running: {listed(waiting)}." if waiting else ""
+    still_running = f" Still running: {listed(waiting)}." if waiting else ""
     withheld = [f"Warning: {alert.text}" for alert in headline.alerts if alert.withholds]
     lines = [
-        f"First answer, from {' and '.join(names)} alone; it is not the final one.{more}",
+        f"First answer, from {' and '.join(names)} alone; it is not the final one.{still_running}",
         *withheld,
         headline.answer,
         headline.reason,
@@ -381,9 +381,9 @@ def first_answer(
     return wrapped("\n".join(lines), indent="  ")
 
 
-def failure_sentence(found: Findings) -> str:
+def failure_sentence(findings: Findings) -> str:
     """Return which methods could not be judged, in a sentence, or nothing."""
-    names = ", ".join(phrase(name, found.stack) for name in found.failed)
+    names = ", ".join(phrase(name, findings.stack) for name in findings.failed)
     return f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
 
 
@@ -413,22 +413,22 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
     )
 
 
-def answer_line(found: Findings) -> tuple[str, str]:
+def answer_line(findings: Findings) -> tuple[str, str]:
     """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
-    if found.recommended != BASELINE and (best := found.best) is not None:
+    if findings.recommended != BASELINE and (best := findings.best) is not None:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
-        return f"Use {with_article(best.name)}: it is better than {found.baseline}.", HELP
-    use = f"use {found.baseline}."
-    if not found.n_unlabeled:
+        return f"Use {with_article(best.name)}: it is better than {findings.baseline}.", HELP
+    use = f"use {findings.baseline}."
+    if not findings.n_unlabeled:
         return f"{NO_UNLABELED} {capitalised(use)}", ""
-    using = [method for method in found.compared if method.uses_unlabeled]
+    using = [method for method in findings.compared if method.uses_unlabeled]
     answers = {method.judged.answer for method in using}
     if answers == {HARM}:
         rows = all(method.twin is not None and method.twin.answer == HARM for method in using)
-        what = "The unlabelled rows" if rows else "The methods with unlabelled rows"
-        return f"{what} would do harm: {use}", HARM
-    if found.hurried:
+        cause = "The unlabelled rows" if rows else "The methods with unlabelled rows"
+        return f"{cause} would do harm: {use}", HARM
+    if findings.hurried:
         return f"In this time, the unlabelled rows have not been shown to help: {use}", ""
     if answers == {NO_DIFFERENCE}:
         return f"The unlabelled rows make no practical difference: {use}", ""
@@ -437,24 +437,24 @@ def answer_line(found: Findings) -> tuple[str, str]:
     return capitalised(use), ""
 
 
-def _reason(found: Findings) -> str:
+def _reason(findings: Findings) -> str:
     """Return why, with the numbers."""
-    compared, best = found.compared, found.best
+    compared, best = findings.compared, findings.best
     if best is None:
-        return f"No method could be compared with {found.baseline}."
-    if found.recommended != BASELINE:
+        return f"No method could be compared with {findings.baseline}."
+    if findings.recommended != BASELINE:
         return best.judged.reason
-    numbers = _numbers(best.judged, found.measure)
+    numbers = _numbers(best.judged, findings.measure)
     if len(compared) == 1:
-        return f"With {found.sample}, {phrase(best.name, found.stack)} may change {numbers}."
+        return f"With {findings.sample}, {phrase(best.name, findings.stack)} may change {numbers}."
     harmful = [
-        phrase(method.name, found.stack) for method in compared if method.judged.answer == HARM
+        phrase(method.name, findings.stack) for method in compared if method.judged.answer == HARM
     ]
     harm = f", and {listed(harmful)} would do harm" if harmful else ""
     none = "neither of the 2" if len(compared) == 2 else f"none of the {len(compared)}"
     return (
-        f"With {found.sample}, {none} methods has been shown to help{harm}. "
-        f"The most promising, {phrase(best.name, found.stack)}, may change {numbers}."
+        f"With {findings.sample}, {none} methods has been shown to help{harm}. "
+        f"The most promising, {phrase(best.name, findings.stack)}, may change {numbers}."
     )
 
 
@@ -469,16 +469,16 @@ def _numbers(verdict: Verdict, measure: Measure) -> str:
     return f"the {measure.name} by {changed} ({share} interval; {likely})"
 
 
-def _next_step(found: Findings, settled: SettledWords | None) -> str:
+def _next_step(findings: Findings, settled: SettledWords | None) -> str:
     """Return what to do next, or what limits the answer."""
-    best = found.best
+    best = findings.best
     if best is None:
         return ""
-    if found.recommended != BASELINE:
+    if findings.recommended != BASELINE:
         return f"{_twin_sentence(best)}{FIT}"
-    if best.judged.answer != CANNOT_TELL or not found.n_unlabeled:
+    if best.judged.answer != CANNOT_TELL or not findings.n_unlabeled:
         return ""
-    baseline = found.baseline.partition(" (")[0]  # its names were said
+    baseline = findings.baseline.partition(" (")[0]  # its names were said
     if settled is not None:
         cautious = f"Until then, {baseline} is the cautious choice."
         return f"{settled.request} {settled.how} {cautious}" if settled.request else ""
