@@ -13,14 +13,14 @@ smaller than the final one, and for the choice among the methods: see
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, PlainRecord
 from primum._words import counted, listed
 from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit, with_article
 from primum.judging.held_out import largest_cost
@@ -70,7 +70,7 @@ FEW_ROWS_SHARE, MIN_ERROR_SHARE = 0.05, 0.5
 
 
 @dataclass(frozen=True)
-class LossCard:
+class LossCard(PlainRecord):
     """What is known of the loss of the recommended model, whatever it predicts.
 
     Attributes
@@ -101,6 +101,10 @@ class LossCard:
     guessing: float | None
     equivalence: float
     n_methods: int
+    in_json: ClassVar[tuple[str, ...]] = (
+        *("name", "measure", "loss", "interval", "level", "guessing", "gain", "beats_guessing"),
+        "n_methods",
+    )
 
     @property
     def gain(self) -> float | None:
@@ -133,17 +137,7 @@ class LossCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain JSON values."""
-        return {
-            "name": self.name,
-            "measure": self.measure.name,
-            "loss": self.loss,
-            "interval": list(self.interval),
-            "level": self.level,
-            "guessing": self.guessing,
-            "gain": self.gain,
-            "beats_guessing": self.beats_guessing,
-            "n_methods": self.n_methods,
-        }
+        return super().to_dict() | {"measure": self.measure.name}
 
 
 def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, LossCard] | None":
@@ -290,6 +284,7 @@ class ModelCard(LossCard):
     n_assigned: int = 0
     weighted: bool = False
     decides: bool = False
+    in_json = (*LossCard.in_json, "classes", "confusion", "roc_auc", "n_assigned", "alerts")
 
     @property
     def neglected(self) -> list[ClassFigures]:
@@ -318,16 +313,6 @@ class ModelCard(LossCard):
             replace(one, n_unlabeled=count) for one, count in zip(self.classes, counts, strict=True)
         )
         return replace(self, classes=classes, n_assigned=len(codes))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the card as plain JSON values."""
-        return super().to_dict() | {
-            "classes": [asdict(one) for one in self.classes],
-            "confusion": [list(row) for row in self.confusion],
-            "roc_auc": self.roc_auc,
-            "n_assigned": self.n_assigned,
-            "alerts": [alert.to_dict() for alert in self.alerts],
-        }
 
 
 def _guessing_alert(card: ModelCard) -> list[Alert]:
@@ -618,6 +603,10 @@ class NumberCard(LossCard):
     digits: int = 3
     n_outside: int | None = None
     n_unlabeled: int = 0
+    in_json = (
+        *(*LossCard.in_json, "r2", "typical_error", "large_error", "residuals", "known_range"),
+        *("n_outside", "n_unlabeled", "alerts"),
+    )
 
     @property
     def largest(self) -> tuple[Residual, ...]:
@@ -672,19 +661,6 @@ class NumberCard(LossCard):
         low, high = self.known_range
         outside = int(np.count_nonzero((numbers < low) | (numbers > high)))
         return replace(self, n_outside=outside, n_unlabeled=len(numbers))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the card as plain JSON values."""
-        return super().to_dict() | {
-            "r2": self.r2,
-            "typical_error": self.typical_error,
-            "large_error": self.large_error,
-            "residuals": [asdict(one) for one in self.residuals],
-            "known_range": list(self.known_range),
-            "n_outside": self.n_outside,
-            "n_unlabeled": self.n_unlabeled,
-            "alerts": [alert.to_dict() for alert in self.alerts],
-        }
 
 
 def _outlier_alert(card: NumberCard) -> list[Alert]:
@@ -817,7 +793,7 @@ class ChangedRow(NamedRow):
 
 
 @dataclass(frozen=True)
-class Changes:
+class Changes(PlainRecord):
     """Which unlabelled rows a method and the baseline assign to different classes.
 
     Attributes
@@ -840,10 +816,6 @@ class Changes:
     counts: list[tuple[str, str, int]]
     rows: list[ChangedRow]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the changes as plain JSON values."""
-        return asdict(self) | {"counts": [list(count) for count in self.counts]}
-
     @property
     def blocks(self) -> tuple[list[PageBlock], list[PageBlock]]:
         """The rows that change, as parts of a report: by pair of classes, and one by one."""
@@ -864,7 +836,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class NumberChanges:
+class NumberChanges(PlainRecord):
     """How far a method and the baseline predict different numbers for the unlabelled rows.
 
     Attributes
@@ -886,10 +858,6 @@ class NumberChanges:
     typical_change: float
     rows: list[ChangedRow]
     digits: int = 3
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the changes as plain JSON values."""
-        return asdict(self)
 
     @property
     def blocks(self) -> tuple[list[PageBlock], list[PageBlock]]:

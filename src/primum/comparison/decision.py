@@ -12,7 +12,7 @@ where rows belong together, are drawn again with replacement, and the rule is ch
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
 
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask, PlainRecord
 from primum.comparison.plan import rng_for
 from primum.comparison.records import HeldOutPredictions
 from primum.comparison.target import FEW_LABELS
@@ -142,7 +142,7 @@ class ThresholdPoint:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(PlainRecord):
     """The decision rule of a model of two classes, on held-out rows.
 
     Attributes
@@ -168,10 +168,6 @@ class Decision:
     level: float
     n_positive: int
     points: tuple[ThresholdPoint, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain JSON values."""
-        return asdict(self)
 
 
 def decision_of(result: "Comparison", model: Any) -> Decision | None:

@@ -16,12 +16,13 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from primum._files import write_file
 from primum._lazy import is_installed
+from primum._typing import PlainRecord
 from primum._words import key_of
 from primum.comparison import words
 from primum.comparison.page import answer_part
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Course:
+class Course(PlainRecord):
     """The findings of a comparison that decide what labels mean.
 
     Attributes
@@ -107,10 +108,6 @@ class Course:
         """Return the parts of the report that labels change."""
         head = self.headline_of(settling)
         return [answer_part(head), settlement_part(settling, self.recommended)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the course as plain JSON values."""
-        return {**asdict(self), "headline": self.headline.to_dict()}
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:

@@ -1,6 +1,6 @@
 """The models of a comparison fitted to all rows: what they predict, and linear coefficients."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Index
+from primum._typing import AnyArray, Index, PlainRecord
 from primum.comparison.plan import ComparisonPlan, seeded, with_preparation
 from primum.comparison.run import OWN, fit_entry, fit_whole, unlabeled_predictions
 from primum.comparison.target import Target
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Coefficient:
+class Coefficient(PlainRecord):
     """The weight of a feature in a linear baseline.
 
     Attributes
@@ -47,6 +47,7 @@ class Coefficient:
     feature: str
     of_class: str
     value: float
+    in_json = ("model", "feature", "of_class", "value", "direction")
 
     @property
     def direction(self) -> str:
@@ -56,10 +57,6 @@ class Coefficient:
         if not self.of_class:
             return "larger" if self.value > 0 else "smaller"
         return f"{'more' if self.value > 0 else 'less'} likely {self.of_class}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the coefficient as plain JSON values."""
-        return asdict(self) | {"direction": self.direction}
 
 
 def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, PlainRecord
 from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
@@ -151,7 +151,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class FailedFit:
+class FailedFit(PlainRecord):
     """A fit that raised an error.
 
     Attributes
@@ -168,6 +168,7 @@ class FailedFit:
     stage: str
     split: int
     reason: str
+    in_json = ("name", "stage", "split", "reason", "text")
 
     @property
     def text(self) -> str:
@@ -178,10 +179,6 @@ class FailedFit:
             rows = "unlabelled" if axis == N_UNLABELED else "labelled"
             where = f"in the learning curve, with {size} {rows} rows {where}"
         return f"{self.name} failed {where}: {self.reason}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the failure as plain JSON values."""
-        return asdict(self) | {"text": self.text}
 
 
 @dataclass(frozen=True)
@@ -420,7 +417,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(PlainRecord):
     """A point of a learning curve.
 
     Attributes
@@ -442,10 +439,6 @@ class CurvePoint:
     name: str
     loss: float
     standard_error: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point as plain JSON values."""
-        return asdict(self)
 
 
 def learning_curves(records: Records, loss: Loss, baseline_loss: float) -> list[CurvePoint]:

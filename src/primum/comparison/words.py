@@ -5,9 +5,10 @@ numbers; what to do next. Text, pages and the command are renderings of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from primum._typing import PlainRecord
 from primum._words import listed, wrapped
 from primum.judging.losses import ERROR, Measure
 from primum.judging.settlement import HOW_TO_LABEL
@@ -26,7 +27,7 @@ from primum.judging.words import (
 
 
 @dataclass(frozen=True)
-class Headline:
+class Headline(PlainRecord):
     """The result of a comparison in a few lines.
 
     Attributes
@@ -67,10 +68,6 @@ class Headline:
 
     def __str__(self) -> str:
         return wrapped("\n".join(self.lines), indent="  ")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the headline as plain JSON values."""
-        return asdict(self) | {"alerts": [alert.to_dict() for alert in self.alerts]}
 
 
 BEFORE_LABELS = "Before your new labels, from cross-validation:"
@@ -149,7 +146,7 @@ ROUNDED_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class MethodResult:
+class MethodResult(PlainRecord):
     """What was found for one classifier.
 
     Attributes
@@ -188,6 +185,10 @@ class MethodResult:
     twin: Verdict | None = None
     observed_change: float | None = None
     twin_measure: Measure | None = None
+    in_json = (
+        *("name", "uses_unlabeled", "loss", "verdict", "p_value", "twin", "seconds", "n_splits"),
+        *("observed_change", "twin_measure"),
+    )
 
     @property
     def judged(self) -> Verdict:
@@ -204,18 +205,8 @@ class MethodResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
-        return {
-            "name": self.name,
-            "uses_unlabeled": self.uses_unlabeled,
-            "loss": self.loss,
-            "verdict": self.verdict and self.verdict.to_dict(),
-            "p_value": self.p_value,
-            "twin": self.twin and self.twin.to_dict(),
-            "seconds": self.seconds,
-            "n_splits": self.n_splits,
-            "observed_change": self.observed_change,
-            "twin_measure": self.twin_measure and self.twin_measure.name,
-        }
+        measure = self.twin_measure and self.twin_measure.name
+        return super().to_dict() | {"twin_measure": measure}
 
 
 def with_article(name: str, baseline: str = TUNED) -> str:

@@ -41,7 +41,7 @@ Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-valida
 multiple data sets. Machine Learning 100.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Self
 
@@ -49,7 +49,7 @@ import numpy as np
 from scipy import special, stats
 from scipy.stats import qmc
 
-from primum._typing import Floats
+from primum._typing import Floats, PlainRecord
 
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
@@ -79,7 +79,7 @@ N_SOBOL_POINTS = 2048
 
 
 @dataclass(frozen=True)
-class Probabilities:
+class Probabilities(PlainRecord):
     """Probabilities of the three possible answers; they add up to 1.
 
     Attributes
@@ -95,10 +95,6 @@ class Probabilities:
     help: float
     no_difference: float
     harm: float
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the three probabilities by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

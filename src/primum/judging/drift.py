@@ -37,7 +37,7 @@ labelled rows cannot represent the unlabelled ones, and covariate weights raise 
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from primum._sklearn import count_rows, logistic_regression_cv, take_rows
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, PlainRecord
 from primum.judging.difference import holm
 from primum.judging.shares import ASSUMPTIONS, COVARIATE, LABEL, EstimatedShares
 from primum.reading.data import effective_size, stack_rows
@@ -76,7 +76,7 @@ DRIFT_INVERSE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(PlainRecord):
     """The result of the test.
 
     Attributes
@@ -107,10 +107,6 @@ class Drift:
             f"classifier tells them apart with {100 * self.accuracy:.0f}% accuracy, where 50% is "
             "chance), so what holds for the labelled rows need not hold for the unlabelled ones."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain JSON values."""
-        return asdict(self)
 
 
 def find_drift(

@@ -17,14 +17,14 @@ errors on the rows labelled so far.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
-from primum._typing import Index, Mask
+from primum._typing import Index, Mask, PlainRecord
 from primum._words import counted, listed
 from primum.judging import error_bounds, named_labels, words
 from primum.judging.difference import LEVEL, PRACTICAL_EQUIVALENCE
@@ -357,7 +357,7 @@ def _deploy(found: SettledPair) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(PlainRecord):
     """Whether one fitted model makes fewer errors than another on the unlabelled rows.
 
     Attributes
@@ -442,16 +442,6 @@ class Question:
         needed = error_bounds.forecast(self.pair, outcomes, wins=self.wins)
         return error_bounds.Forecast(*(min(number, left) for number in vars(needed).values()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "challenger": self.challenger,
-            "baseline": self.baseline,
-            "pair": asdict(self.pair),
-            "codes": self.codes.tolist(),
-            "wins": list(self.wins),
-        }
-
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
         """Return a question that was stored by ``to_dict``."""
@@ -503,7 +493,7 @@ class LedByFirst:
 
 
 @dataclass(frozen=True)
-class Settlement(LedByFirst):
+class Settlement(LedByFirst, PlainRecord):
     """Questions about fitted models, the rows that answer them, and their labels so far.
 
     A settlement does not change: ``with_labels`` returns another one.
@@ -534,6 +524,7 @@ class Settlement(LedByFirst):
     target: str | None = None
     labels: dict[int, int] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
+    in_json = ("questions", "rows", "classes", "ids", "id_name", "target")
 
     def __post_init__(self) -> None:
         if not self.questions:
@@ -811,16 +802,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values; ``read`` reads them."""
-        return {
-            "format": SETTLED_FORMAT,
-            "questions": [question.to_dict() for question in self.questions],
-            "rows": self.rows.tolist(),
-            "classes": list(self.classes),
-            "ids": None if self.ids is None else list(self.ids),
-            "id_name": self.id_name,
-            "target": self.target,
-            "labels": {self.keys[place]: code for place, code in sorted(self.labels.items())},
-        }
+        labels = {self.keys[place]: code for place, code in sorted(self.labels.items())}
+        return {"format": SETTLED_FORMAT, **super().to_dict(), "labels": labels}
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Protocol, TypeGuard
 
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, PlainRecord
 from primum._words import counted
 from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior, Probabilities
 from primum.judging.losses import ERROR, Measure
 
 
 @dataclass(frozen=True)
-class Alert:
+class Alert(PlainRecord):
     """A warning shown before an answer, because it limits how far the answer can be trusted.
 
     Attributes
@@ -33,10 +33,6 @@ class Alert:
     kind: str
     text: str
     withholds: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the alert as plain JSON values."""
-        return asdict(self)
 
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from primum._files import replacing, write_file
+from primum._typing import PlainRecord
 from primum._words import listed
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL, KEY_COLUMN, read_class
 from primum.tables.cells import NUMBER, days_of, number_of, plain_text
@@ -55,7 +56,7 @@ GUARDED = re.compile(r"'+[=+\-@\t\r].", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Sheet(PlainRecord):
     """The rows to label.
 
     Attributes
@@ -93,12 +94,7 @@ class Sheet:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sheet as plain JSON values."""
-        return {
-            "header": list(self.header),
-            "rows": self.texts,
-            "target": self.target,
-            "id_name": self.id_name,
-        }
+        return super().to_dict() | {"rows": self.texts}
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
