@@ -27,7 +27,6 @@ from primum.safe import SafeClassifier
 from primum.safe.candidates import DEFAULT, Supervised
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.candidates.trees import histogram_boosting, random_forest
-from primum.safe.stack import stack_of, weights_on
 
 FURTHER = {"booster": histogram_boosting, "random forest": random_forest}
 STACK = "default stack"
@@ -50,18 +49,17 @@ class StacksClassifier(SafeClassifier):
         supervised = [c for c in candidates if not c.uses_unlabeled]
         return Entrants(candidates, supervised, entrants.baselines, entrants.notes)
 
-    def _combine(self, scored, entrants, held_out):
+    def _combine(self, scored):
         fitted = scored.refit(list(scored.scores), scored.rows.unlabeled[:0])
         models = {name: model for name, (model, _) in fitted.items()}
         self.seconds_, self.notes_, self.parts_ = dict(scored.seconds), [], {}
         for variant, added in VARIANTS.items():
             names = [name for name in models if name in DEFAULT or name in added]
-            scores, w0 = scored.stack_inputs(names, entrants.baselines)
-            weights, _ = weights_on(held_out, scored.labels.values, scores, w0, self.shrinkage)
+            weights, _ = scored.weights_of(names, self.shrinkage)
             weighted = dict(zip(names, weights.tolist(), strict=True))
-            self.parts_[variant] = stack_of(self, weighted, models)
+            self.parts_[variant] = self._stack(weighted, models)
         for name in ("ridge", "logistic", *FURTHER):
-            self.parts_[name] = stack_of(self, {name: 1.0}, models)
+            self.parts_[name] = self._stack({name: 1.0}, models)
         self.weights_, self.models_ = self.parts_[STACK].weights_, self.parts_[STACK].models_
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from primum.judging.held_out import HeldOut
 from primum.reading.folds import Fold
 from primum.safe import out_of_fold as pilot
 from primum.safe.candidates import CANDIDATES, Candidate, ClassTargets, SharedRows
+from primum.safe.candidates.entrants import Entrants
 
 
 class Clock:
@@ -108,8 +110,12 @@ def test_predictions_count_as_time(monkeypatch, n_unlabeled, seconds, done):
     rows, labels = rows_of(60, n_unlabeled)
     parts = np.split(np.arange(60), 3)
     folds = [Fold(np.setdiff1d(np.arange(60), part), part) for part in parts]
-    scored = pilot.OutOfFold(rows, labels, folds)
     start, candidate = Clock.now, InContext()
+    entrants, held_out = (
+        Entrants([candidate], [candidate], [], []),
+        HeldOut(folds, labels.given, None),
+    )
+    scored = pilot.OutOfFold(rows, labels, entrants, held_out)
     assert scored.add_within([candidate], seconds + 20, rows.unlabeled) is done
     assert ("in context" in scored.scores) is done
     if done:

@@ -35,16 +35,14 @@ from primum.experiments.runner import run_missing
 from primum.experiments.scenarios import SKLEARN_COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
-from primum.judging.held_out import HeldOut
 from primum.reading.targets import SomeKnown
 from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
 from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel, ClassTargets, NumberTargets
 from primum.safe.candidates.base import Kind
-from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import Stack, StackedClassifier, number_stack_of, stack_of
+from primum.safe.stack import Stack, StackedClassifier
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
@@ -73,16 +71,14 @@ def all_models(
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(
-        self, scored: OutOfFold[ClassTargets], entrants: Entrants[ClassTargets], held_out: HeldOut
-    ) -> None:
-        super()._combine(scored, entrants, held_out)
+    def _combine(self, scored: OutOfFold[ClassTargets]) -> None:
+        super()._combine(scored)
         self.all_models_ = all_models(self, scored)
 
     @property
     def parts_(self) -> dict[str, StackedClassifier]:
         """The candidates and the stacks, each as a classifier."""
-        single = {name: stack_of(self, {name: 1.0}, self.all_models_) for name in self.all_models_}
+        single = {name: self._stack({name: 1.0}, self.all_models_) for name in self.all_models_}
         return {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_}
 
 
@@ -184,17 +180,13 @@ RACES = {
 class RaceRegressor(SafeRegressor):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(
-        self, scored: OutOfFold[NumberTargets], entrants: Entrants[NumberTargets], held_out: HeldOut
-    ) -> None:
-        super()._combine(scored, entrants, held_out)
+    def _combine(self, scored: OutOfFold[NumberTargets]) -> None:
+        super()._combine(scored)
         self.all_models_ = all_models(self, scored)
 
     def predictions(self, X: Floats) -> dict[str, Floats]:
         """Return what every candidate and stack predicts."""
-        single = {
-            name: number_stack_of(self, {name: 1.0}, self.all_models_) for name in self.all_models_
-        }
+        single = {name: self._stack({name: 1.0}, self.all_models_) for name in self.all_models_}
         models = {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_, SAFE: self}
         return {name: model.predict(X) for name, model in models.items()}
 

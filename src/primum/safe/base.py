@@ -8,7 +8,7 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import field
 from functools import partial
 from numbers import Integral
@@ -44,7 +44,7 @@ from primum.safe.candidates.wide import with_reduced
 from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import MAX_COMPARED_ROWS
-from primum.safe.stack import Stack, StackMixin, weights_on
+from primum.safe.stack import Stack, StackMixin
 
 T = TypeVar("T")
 # Standardise features unless they are sparse and have no negative entries in labelled rows.
@@ -103,11 +103,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
 
     @abstractmethod
     def _judge(
-        self,
-        scored: OutOfFold[Kind],
-        entrants: Entrants[Kind],
-        held_out: HeldOut,
-        probe: dict[str, Floats],
+        self, scored: OutOfFold[Kind], probe: dict[str, Floats]
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         """Return the verdict, and the unlabelled rows on which stacks differ, if this is known.
 
@@ -139,7 +135,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             chosen=targets.chosen,
         )
         of_folds = notes_on_folds(self, held_out)
-        scored = OutOfFold(rows, targets, folds, self.n_jobs, self._progress)
+        scored = OutOfFold(rows, targets, entrants, held_out, self.n_jobs, self._progress)
         if self.time_budget is None:  # otherwise the candidates come one after the other
             scored.tell = partial(tell, FOLDS)
         with one_blas_thread():
@@ -147,8 +143,8 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
                 of_unlabeled = rows.sampled.take(of_unlabeled)
             of_rows = of_labeled, of_unlabeled
             scored.notes.extend(notes_on_rows(rows, *of_rows, targets.chosen))
-            self._compute(scored, entrants, start)
-            found = self._combine(scored, entrants, held_out)
+            self._compute(scored, start)
+            found = self._combine(scored)
         self.held_out_rows_ = labeled_of(given)[held_out.rows]
         self.held_out_folds_ = held_out.fold_of
         self.notes_.extend([*entrants.notes, *of_folds])
@@ -203,12 +199,12 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             return work
         return with_progress(work, total, type(self).__name__, "fit")
 
-    def _compute(self, scored: OutOfFold[Kind], entrants: Entrants[Kind], start: float) -> None:
+    def _compute(self, scored: OutOfFold[Kind], start: float) -> None:
         """Compute out-of-fold scores of as many candidates as the time allows."""
         if self.time_budget is None:
-            scored.add(entrants.all)
+            scored.add(scored.entrants.all)
         else:
-            baselines, *others = entrants.units
+            baselines, *others = scored.entrants.units
             probe = scored.rows.with_at_most(MAX_COMPARED_ROWS).unlabeled
             scored.add(baselines)
             scored.measure_predictions(baselines, probe)
@@ -220,25 +216,23 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
                 else:
                     names = " and ".join(candidate.name for candidate in unit)
                     scored.notes.append(f"{names}: {LACK_OF_TIME}")
-        _require(entrants.baselines, scored)
+        _require_baselines(scored)
 
-    def _combine(
-        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
-    ) -> Disagreements | None:
+    def _combine(self, scored: OutOfFold[Kind]) -> Disagreements | None:
         """Find the weights, fit the candidates that have one, and judge the result.
 
         Returns the unlabelled rows on which the stacks differ, if all were compared.
         """
-        stacks, fitted = self._fit_weighted(scored, entrants, held_out)
+        stacks, fitted = self._fit_weighted(scored)
         models = {name: model for name, (model, _) in fitted.items()}
         (self.weights_, self.gap_), (supervised, _), (baseline, _) = stacks
         self.models_ = {name: models[name] for name, weight in self.weights_.items() if weight > 0}
         self.supervised_ = self._stack(supervised, models)
         self.baseline_ = self._stack(baseline, models)
         probe = {name: scores for name, (_, scores) in fitted.items()}
-        (self.verdict_, judged), found = self._judge(scored, entrants, held_out, probe)
-        self._keep_held_out(held_out, judged)
-        self.report_ = report_table(self, scored, entrants, held_out, judged)
+        (self.verdict_, judged), found = self._judge(scored, probe)
+        self._keep_held_out(scored.held_out, judged)
+        self.report_ = report_table(self, scored, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
         return found
@@ -249,35 +243,30 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
         return self.scoring
 
     def _fit_weighted(
-        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
+        self, scored: OutOfFold[Kind]
     ) -> tuple[list[Weighted], dict[str, tuple[CandidateModel, Floats]]]:
         """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
 
         A candidate that fails only now is left out, and the weights are found again without it.
         """
         while True:
-            stacks = self._weigh(scored, entrants, held_out)
+            stacks = self._weigh(scored)
             needed = {name for weights, _ in stacks for name, w in weights.items() if w > 0}
             wanted = [name for name in scored.scores if name in needed]
             fitted = scored.refit(wanted, scored.rows.with_at_most(MAX_COMPARED_ROWS).unlabeled)
             if len(fitted) == len(wanted):
                 return stacks, fitted
-            _require(entrants.baselines, scored)
+            _require_baselines(scored)
             for name in set(wanted) - set(fitted):
                 del scored.scores[name]
 
-    def _weigh(
-        self, scored: OutOfFold[Kind], entrants: Entrants[Kind], held_out: HeldOut
-    ) -> list[Weighted]:
+    def _weigh(self, scored: OutOfFold[Kind]) -> list[Weighted]:
         """Return the weights of the stack, of the supervised stack and of the baseline."""
-        stacks = []
-        for names in entrants.members(scored.scores):
-            scores, w0 = scored.stack_inputs(names, entrants.baselines)
-            values = scored.labels.values
-            weights, gap = weights_on(held_out, values, scores, w0, self.shrinkage)
+        stacks, baselines = [], scored.entrants.baselines
+        for names in scored.entrants.members(scored.scores):
+            weights, gap = scored.weights_of(names, self.shrinkage)
             stacks.append((dict(zip(names, weights.tolist(), strict=True)), gap))
-        baseline = dict.fromkeys(entrants.baselines, 1.0 / len(entrants.baselines))
-        return [*stacks, (baseline, 0.0)]
+        return [*stacks, (dict.fromkeys(baselines, 1.0 / len(baselines)), 0.0)]
 
     def _warn_of_failures(self) -> None:
         if self.failures_:
@@ -341,10 +330,10 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
         return router
 
 
-def _require(baselines: Sequence[str], scored: OutOfFold[Kind]) -> None:
+def _require_baselines(scored: OutOfFold[Kind]) -> None:
     """Raise an error if a baseline failed."""
     for failure in scored.failures:
-        if failure.candidate in baselines:
+        if failure.candidate in scored.entrants.baselines:
             raise ValueError(
                 f"The baseline cannot be fitted ({failure}): correct it, or choose another one "
                 "with baseline=."

@@ -17,8 +17,8 @@ from primum.methods.base import fitting, with_parameters
 from primum.reading.data import ClassArguments, read_arguments
 from primum.reading.labels import KnownLabels
 from primum.safe.base import SafeStack, labeled_of
-from primum.safe.candidates import BASELINE, CandidateModel, ClassTargets
-from primum.safe.candidates.entrants import OF_CLASSES, Entrants, Roster
+from primum.safe.candidates import BASELINE, ClassTargets
+from primum.safe.candidates.entrants import OF_CLASSES, Roster
 from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import Failure, OutOfFold
 from primum.safe.settlement import (
@@ -33,7 +33,7 @@ from primum.safe.settlement import (
     rows_and_table,
     to_label_in_fit,
 )
-from primum.safe.stack import StackedClassifier, StackPredictionMixin, stack_of
+from primum.safe.stack import StackedClassifier, StackPredictionMixin
 
 
 @with_parameters
@@ -286,23 +286,14 @@ class SafeClassifier(
         codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
         return ClassTargets(codes, len(given.labels.classes), weight, groups, chosen)
 
-    def _stack(
-        self, weights: dict[str, float], models: dict[str, CandidateModel]
-    ) -> StackedClassifier:
-        return stack_of(self, weights, models)
-
     def _judge(
-        self,
-        scored: OutOfFold[ClassTargets],
-        entrants: Entrants[ClassTargets],
-        held_out: HeldOut,
-        probe: dict[str, Floats],
+        self, scored: OutOfFold[ClassTargets], probe: dict[str, Floats]
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
         self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)
         scored.notes.extend(compared_notes(self, scored.rows, len(codes)))
         found = disagreements_in_fit(self, scored.rows, codes)
-        return judge_stacks(self, scored, entrants, held_out, codes, found), found
+        return judge_stacks(self, scored, codes, found), found
 
     def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         self.held_out_scores_ = judged["safe stack"]

@@ -37,10 +37,9 @@ from primum.reading.data import stack_rows
 from primum.reading.targets import SomeKnown
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.base import Kind
-from primum.safe.candidates.entrants import Entrants
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import DUELS, ask_about_stacks
-from primum.safe.stack import Stack, cross_fitted
+from primum.safe.stack import Stack
 
 if TYPE_CHECKING:
     from primum.safe.base import SafeStack
@@ -99,8 +98,6 @@ class SafeVerdict:
 def judge_stacks(
     safe: "SafeStack[Stack, SomeKnown, Kind]",
     scored: OutOfFold[Kind],
-    entrants: Entrants[Kind],
-    held_out: HeldOut,
     codes: Index | None = None,
     found: Disagreements | None = None,
 ) -> tuple[SafeVerdict, dict[str, Floats]]:
@@ -111,17 +108,16 @@ def judge_stacks(
     leaves out are added to the approximations of ``scored``; only candidates with a weight are
     mentioned. Scores of numbers are in their own unit.
     """
+    entrants, held_out, restored = scored.entrants, scored.held_out, scored.labels.restored
     stack, supervised = entrants.members(scored.scores)
     unpaired = entrants.unpaired(scored.scores)
     for name in unpaired:
         scored.approximated.setdefault(name, []).append(_unpaired_note(name))
-    values, restored = scored.labels.values, scored.labels.restored
     own, others, fair = (
-        restored(cross_fitted(held_out, values, *candidates, safe.shrinkage))
+        restored(scored.cross_fitted(names, safe.shrinkage))
         for names in (stack, supervised, [name for name in stack if name not in unpaired])
-        for candidates in [scored.stack_inputs(names, entrants.baselines)]
     )
-    scores, w0 = scored.stack_inputs(entrants.baselines, entrants.baselines)
+    scores, w0 = scored.stack_inputs(entrants.baselines)
     baseline = restored(scores @ w0)
     what = f"the baseline ({' and '.join(entrants.baselines)})"
     of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, DUELS[0]))
@@ -286,11 +282,10 @@ def notes_on_folds(safe: "SafeStack[Stack, SomeKnown, Kind]", held_out: HeldOut)
 def report_table(
     safe: "SafeStack[Stack, SomeKnown, Kind]",
     scored: OutOfFold[Kind],
-    entrants: Entrants[Kind],
-    held_out: HeldOut,
     stacks: dict[str, Floats],
 ) -> dict[str, list[Any]]:
     """Return the table as lists by column: candidates that have scores, then the stacks."""
+    held_out, restored = scored.held_out, scored.labels.restored
     rows = [
         {
             "model": candidate.name,
@@ -298,10 +293,10 @@ def report_table(
             "counterpart": candidate.counterpart,
             "weight": safe.weights_.get(candidate.name),
             "supervised_weight": safe.supervised_.weights_.get(candidate.name),
-            **_losses(scored.labels.restored(scored.scores[candidate.name]), held_out),
+            **_losses(restored(scored.scores[candidate.name]), held_out),
             "seconds": scored.seconds[candidate.name],
         }
-        for candidate in entrants.all
+        for candidate in scored.entrants.all
         if candidate.name in scored.scores
     ]
     empty = dict.fromkeys(rows[0])

@@ -24,12 +24,14 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from primum._threads import one_blas_thread
-from primum._typing import Floats
+from primum._typing import Floats, Index
+from primum.judging.held_out import HeldOut
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows
 from primum.safe.candidates.base import Kind
+from primum.safe.candidates.entrants import Entrants
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
-from primum.safe.stack import stacked_scores
+from primum.safe.stack import stack_weights, stacked_scores
 
 T = TypeVar("T")
 # The shares of the rows in the two parts, and the number of rows up to which a fit counts as free.
@@ -184,8 +186,12 @@ class OutOfFold(Generic[Kind]):
 
     Attributes
     ----------
-    rows, labels, folds
+    rows, labels : SharedRows, Targets
         What the scores are computed from.
+    entrants : Entrants
+        The candidates and the baselines.
+    held_out : HeldOut
+        The folds, and what is known of the rows that they hold out.
     n_jobs : int or None
         Number of parallel tasks.
     progress : callable
@@ -208,7 +214,8 @@ class OutOfFold(Generic[Kind]):
 
     rows: SharedRows
     labels: Kind
-    folds: Sequence[Fold]
+    entrants: Entrants[Kind]
+    held_out: HeldOut
     n_jobs: int | None = None
     progress: Progress = lambda work, total: work
     tell: Callable[[int, int], None] = lambda done, total: None
@@ -221,6 +228,11 @@ class OutOfFold(Generic[Kind]):
     approximated: dict[str, list[str]] = field(default_factory=dict)
     _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
     _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
+
+    @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds."""
+        return self.held_out.folds
 
     def add(self, candidates: Sequence[Candidate[Kind]]) -> None:
         """Compute the scores of candidates."""
@@ -345,10 +357,37 @@ class OutOfFold(Generic[Kind]):
         results = {name: self._result(name, "final fit", outcome) for name, outcome in outcomes}
         return {name: result for name, result in results.items() if result is not None}
 
-    def stack_inputs(self, names: Sequence[str], baselines: Sequence[str]) -> tuple[Floats, Floats]:
+    def stack_inputs(self, names: Sequence[str]) -> tuple[Floats, Floats]:
         """Return the scores of candidates, and their weights in the baseline."""
-        w0 = np.array([float(name in baselines) for name in names])
+        w0 = np.array([float(name in self.entrants.baselines) for name in names])
         return np.stack([self.scores[name] for name in names], axis=2), w0 / w0.sum()
+
+    def weights_of(
+        self, names: Sequence[str], shrinkage: float, among: Index | slice = slice(None)
+    ) -> tuple[Floats, float]:
+        """Return the weights of candidates, fitted to some of the held-out rows, and their gap."""
+        (scores, baseline), weight = self.stack_inputs(names), self.held_out.row_weight
+        rows = self.held_out.rows[among]
+        return stack_weights(
+            scores[among],
+            self.labels.values[rows],
+            baseline,
+            shrinkage=shrinkage,
+            n_labeled=len(np.unique(rows)),
+            row_weight=None if weight is None else weight[among],
+        )
+
+    def cross_fitted(self, names: Sequence[str], shrinkage: float) -> Floats:
+        """Return the scores of a stack, each row's with weights fitted to the other folds."""
+        scores, baseline = self.stack_inputs(names)
+        stacked, rows = np.empty(scores.shape[:2]), self.held_out.rows
+        for number, fold in enumerate(self.folds):
+            others = np.flatnonzero(~np.isin(rows, fold.test))
+            own, weights = self.held_out.fold_of == number, baseline
+            if len(others):
+                weights, _ = self.weights_of(names, shrinkage, others)
+            stacked[own] = scores[own] @ weights
+        return stacked
 
     @property
     def all_notes(self) -> list[str]:

@@ -14,12 +14,12 @@ from primum.methods.base import fitting, with_parameters
 from primum.reading.data import FitArguments, read_numbers
 from primum.reading.targets import KnownTargets
 from primum.safe.base import SafeStack, labeled_of
-from primum.safe.candidates import CandidateModel, NumberTargets
+from primum.safe.candidates import NumberTargets
 from primum.safe.candidates.base import standardising
-from primum.safe.candidates.entrants import Entrants, Roster, of_numbers
+from primum.safe.candidates.entrants import Roster, of_numbers
 from primum.safe.findings import SafeVerdict, judge_stacks
 from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import StackedRegressor, StackNumberMixin, number_stack_of
+from primum.safe.stack import StackedRegressor, StackNumberMixin
 
 # The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
@@ -239,19 +239,10 @@ class SafeRegressor(
         self.target_mean_, self.target_scale_ = scale.shift, scale.width
         return NumberTargets(numbers, scale, weight, groups, chosen)
 
-    def _stack(
-        self, weights: dict[str, float], models: dict[str, CandidateModel]
-    ) -> StackedRegressor:
-        return number_stack_of(self, weights, models)
-
     def _judge(
-        self,
-        scored: OutOfFold[NumberTargets],
-        entrants: Entrants[NumberTargets],
-        held_out: HeldOut,
-        probe: dict[str, Floats],
+        self, scored: OutOfFold[NumberTargets], probe: dict[str, Floats]
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
-        return judge_stacks(self, scored, entrants, held_out), None
+        return judge_stacks(self, scored), None
 
     def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         self.held_out_predictions_ = judged["safe stack"][:, 0]

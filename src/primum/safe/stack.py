@@ -42,7 +42,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.judging.objectives import DecisionRule
 from primum.methods.base import KnownLabelsScoreMixin
@@ -113,49 +112,13 @@ def stack_weights(
     )
 
 
-def weights_on(
-    held_out: HeldOut,
-    values: Floats,
-    scores: Floats,
-    baseline: Floats,
-    shrinkage: float,
-    among: Index | None = None,
-) -> tuple[Floats, float]:
-    """Return the weights of candidates with given held-out scores, and their gap.
-
-    ``values`` are the ideal scores of all labelled rows. ``among`` are positions of the held-out
-    rows to fit to; by default all.
-    """
-    index = np.arange(len(scores)) if among is None else among
-    weight = held_out.row_weight
-    return stack_weights(
-        scores[index],
-        values[held_out.rows[index]],
-        baseline,
-        shrinkage=shrinkage,
-        n_labeled=len(np.unique(held_out.rows[index])),
-        row_weight=None if weight is None else weight[index],
-    )
-
-
-def cross_fitted(
-    held_out: HeldOut, values: Floats, scores: Floats, baseline: Floats, shrinkage: float
-) -> Floats:
-    """Return the scores of a stack, each row's with weights fitted to the other folds."""
-    stacked, rows, fold_of = np.empty(scores.shape[:2]), held_out.rows, held_out.fold_of
-    for number, fold in enumerate(held_out.folds):
-        others = np.flatnonzero(~np.isin(rows, fold.test))
-        own, weights = fold_of == number, baseline
-        if len(others):
-            weights, _ = weights_on(held_out, values, scores, baseline, shrinkage, others)
-        stacked[own] = scores[own] @ weights
-    return stacked
-
-
 # Rows are scored in blocks, because kernels and neighbours need a number per pair of rows.
 SCORED_ROWS_PER_BLOCK = 4096
 # Function of the scores (n_rows, n_outputs) that returns one or several values per row.
 OfScores = Callable[[Floats], AnyArray]
+# What a stack of some of the models takes from the stack that has all of them.
+OF_PARENT = ("classes_", "target_mean_", "target_scale_", "n_features_in_", "feature_names_in_")
+Stack = TypeVar("Stack", bound="StackMixin")
 
 
 class StackMixin(KnownLabelsScoreMixin):
@@ -185,6 +148,17 @@ class StackMixin(KnownLabelsScoreMixin):
         n_jobs = effective_n_jobs(getattr(self, "n_jobs", None))
         with one_blas_thread(), using_threads(n_jobs):
             return outside.apply(kernel, dtype, n_values)
+
+    def _filled(
+        self, stack: Stack, weights: dict[str, float], models: dict[str, CandidateModel]
+    ) -> Stack:
+        """Return the stack of some of the models, for the same features and targets."""
+        stack.weights_ = weights
+        stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
+        for name in OF_PARENT:
+            if hasattr(self, name):
+                setattr(stack, name, getattr(self, name))
+        return stack
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -269,6 +243,11 @@ class StackPredictionMixin(StackMixin):
         check_is_fitted(self, "models_")
         return self._of_scores(X, self._classes_of, self.classes_.dtype)
 
+    def _stack(
+        self, weights: dict[str, float], models: dict[str, CandidateModel]
+    ) -> "StackedClassifier":
+        return self._filled(StackedClassifier(), weights, models)
+
     def _classes_of(self, scores: Floats) -> AnyArray:
         return np.asarray(self.classes_[self.codes_of(scores)])
 
@@ -306,6 +285,11 @@ class StackNumberMixin(StackMixin):
         check_is_fitted(self, "models_")
         scale = TargetScale(self.target_mean_, self.target_scale_)
         return self._of_scores(X, lambda scores: np.asarray(scale.restored(scores[:, 0])))
+
+    def _stack(
+        self, weights: dict[str, float], models: dict[str, CandidateModel]
+    ) -> "StackedRegressor":
+        return self._filled(StackedRegressor(), weights, models)
 
     @staticmethod
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
@@ -404,35 +388,6 @@ class StackedRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             The stack.
         """
         return self
-
-
-OF_PARENT = ("classes_", "target_mean_", "target_scale_", "n_features_in_", "feature_names_in_")
-Stack = TypeVar("Stack", bound=StackMixin)
-
-
-def stack_of(
-    parent: StackPredictionMixin, weights: dict[str, float], models: dict[str, CandidateModel]
-) -> StackedClassifier:
-    """Return the stack of some of the models, for the features and classes of a parent."""
-    return _filled(StackedClassifier(), parent, weights, models)
-
-
-def number_stack_of(
-    parent: StackNumberMixin, weights: dict[str, float], models: dict[str, CandidateModel]
-) -> StackedRegressor:
-    """Return the stack of some of the models, for the features and targets of a parent."""
-    return _filled(StackedRegressor(), parent, weights, models)
-
-
-def _filled(
-    stack: Stack, parent: StackMixin, weights: dict[str, float], models: dict[str, CandidateModel]
-) -> Stack:
-    stack.weights_ = weights
-    stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
-    for name in OF_PARENT:
-        if hasattr(parent, name):
-            setattr(stack, name, getattr(parent, name))
-    return stack
 
 
 def stacked_scores(models: dict[str, CandidateModel], weights: dict[str, float], X: Any) -> Floats:
