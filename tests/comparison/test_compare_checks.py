@@ -97,7 +97,7 @@ def test_names_may_be_spelled_as_on_the_command_line():
 def test_splits_in_which_a_scoring_is_undefined():
     X, y = partly()
     order = np.concatenate([np.argsort(y[:40], kind="stable"), np.arange(40, 70)])
-    message = "'roc_auc' cannot be computed in the 9 rows that split . holds out, among"
+    message = "'roc_auc' cannot be computed in the 9 rows that split . holds out, none of which"
     options = {**OPTIONS, "baseline": [("one", NeverFitted())]}
     # The training sets have both classes, as the last split but one shows.
     y[order[0]], y[order[39]] = 1, 0

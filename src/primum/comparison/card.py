@@ -1,10 +1,9 @@
-"""What is known of the model to deploy, and what it changes: figures, words, parts of a report.
+"""The card of the model to deploy, and what it changes: figures, words, parts of a report.
 
-The card of a model comes from predictions for rows that were held out, except for what the model
-fitted to all rows predicts for the unlabelled ones. A row that several repeats hold out counts
-once. The interval of the loss allows for the rows it is estimated from, for training sets that are
-smaller than the final one, and for the choice among the methods: see
-``primum.judging.intervals``.
+A card is based on predictions for held-out rows; only the predictions for unlabelled rows come from
+the model fitted to all rows. A row that several repeats hold out counts once. The interval of the
+loss allows for the sample of labelled rows, for training sets that are smaller than the final one,
+and for the choice among the methods, see ``primum.judging.intervals``.
 
     classes    guessing is the most frequent class; recall and precision of every class
     numbers    guessing is the mean of the known numbers; how large the errors are
@@ -46,32 +45,32 @@ if TYPE_CHECKING:
     from primum.comparison.records import HeldOutPredictions
     from primum.comparison.result import Comparison
 
-# A class of which fewer rows are found is as good as never predicted.
+# With a smaller recall, a class is as good as never predicted.
 MIN_RECALL = 0.05
-# From here on, scores rank the rows well enough that another threshold is worth trying.
+# With at least this area under the ROC curve, another threshold is worth trying.
 MIN_USEFUL_AUC = 0.6
-# What moves the threshold of a model that finds too few rows of a class.
+# Advice that moves the threshold of a model that finds too few rows of a class.
 SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
-# By which a model that ignores a rare class is not good.
+# Scorings that do not reward a model for ignoring a rare class.
 RANKING = "roc_auc"
 OTHER_SCORINGS = ("balanced_accuracy", RANKING)
-# A class that is predicted for a smaller share of the number of its rows is seldom predicted.
+# A class is seldom predicted if its predictions are fewer than this share of its rows.
 SELDOM_SHARE = 0.5
 
 
-# The largest errors that are listed; the figures are of all rows.
+# The number of largest errors that are listed; figures count all rows.
 MAX_RESIDUALS = 20
-# Points of the picture: more hide each other.
+# The most points of the picture; more would hide each other.
 MAX_POINTS = 1000
-# Changed rows that are listed, and that a report shows; the counts are of all rows.
+# The most changed rows that are stored, and that a report shows; counts include all rows.
 MAX_LISTED_CHANGES, MAX_SHOWN = 1000, 50
-# Few rows, at most this share, with more than half of the squared error, are worth a look.
+# There is an alert if at most this share of the rows makes up more than half of the squared error.
 FEW_ROWS_SHARE, MIN_ERROR_SHARE = 0.05, 0.5
 
 
 @dataclass(frozen=True)
 class LossCard(PlainRecord):
-    """What is known of the loss of the recommended model, whatever it predicts.
+    """The loss of the recommended model, for classes and numbers alike.
 
     Attributes
     ----------
@@ -82,7 +81,7 @@ class LossCard(PlainRecord):
     loss : float
         Its mean on held-out rows.
     interval : (float, float)
-        Where the loss on new rows lies. The upper end allows for the choice among the methods.
+        Interval of the loss on new rows. The upper end allows for the choice among the methods.
     level : float
         The probability of the interval.
     guessing : float or None
@@ -113,7 +112,7 @@ class LossCard(PlainRecord):
 
     @property
     def beats_guessing(self) -> bool | None:
-        """Whether all of the interval is below the loss of guessing, and the gain matters."""
+        """Whether the whole interval is below the loss of guessing, and the gain matters."""
         if self.guessing is None or self.gain is None:
             return None
         return self.interval[1] < self.guessing and self.gain > self.equivalence
@@ -141,7 +140,7 @@ class LossCard(PlainRecord):
 
 
 def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, LossCard] | None":
-    """Return what held-out rows say of the loss of a method, whatever it predicts.
+    """Return the held-out predictions of a method and its loss, for classes and numbers alike.
 
     Parameters
     ----------
@@ -180,7 +179,7 @@ def _loss_of_guess(guess: Predictions, loss: Loss, weight: Floats | None) -> flo
 
 
 def _n_methods(predictions: "Sequence[HeldOutPredictions]", loss: Loss) -> float:
-    """Return as how many uncorrelated methods those that could be chosen count."""
+    """Return the number of uncorrelated methods that the eligible methods are worth."""
     if loss.of_rows is None:
         return float(len(predictions))
     losses = [row_means(one.rows, loss.of_rows(one.all)) for one in predictions]
@@ -225,13 +224,13 @@ def _interval_of_scores(
     objective = result.loss.objective
     if objective is None or objective.name not in OF_POSITIVE:
         return low, high
-    # A share of the rows of a class, or less what its precision lacks.
+    # The score is a share of the rows of a class, or minus the shortfall of precision.
     return max(low, -1.0), max(loss, min(high, objective.precision or 0.0))
 
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """What a model does with one class, on held-out rows.
+    """Recall, precision and counts of a model for one class, on held-out rows.
 
     Attributes
     ----------
@@ -240,9 +239,9 @@ class ClassFigures:
     n_labeled : int
         Number of its labelled rows, without chosen ones.
     recall : float or None
-        Share of its rows that are predicted as such; None if none was held out.
+        Share of its rows that are predicted as this class; None if none was held out.
     precision : float or None
-        Share of the rows predicted as such that belong to it; None if none is.
+        Share of the rows predicted as this class that belong to it; None if there are none.
     n_unlabeled : int or None
         Number of unlabelled rows that the model, fitted to all rows, assigns to it; None if it was
         not fitted.
@@ -257,25 +256,25 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class ModelCard(LossCard):
-    """What is known of the recommended model, a classifier.
+    """The card of the recommended model, a classifier.
 
-    Guessing is the most frequent class always, with the shares of the classes as scores.
+    Guessing always predicts the most frequent class, with the class shares as scores.
 
     Attributes
     ----------
     classes : tuple of ClassFigures
-        What it does with every class.
+        Figures of each class.
     confusion : tuple of tuples of float
         Held-out rows by class (rows) and predicted class (columns), mean over repeats.
     roc_auc : float or None
-        Of two classes, the area under the ROC curve on held-out rows: how well the scores rank
+        With two classes, the area under the ROC curve on held-out rows: how well the scores rank
         them, whatever the threshold; None for more classes or without scores.
     n_assigned : int
         Number of unlabelled rows that were assigned to classes: all, a random sample, or none.
     weighted : bool
-        Whether held-out rows count by their weights, those of a shift.
+        Whether held-out rows count by their weights, which correct for a shift.
     decides : bool
-        Whether it predicts by a decision rule that was chosen for what it is judged by.
+        Whether it predicts by a decision rule that was chosen for the objective it is judged by.
     """
 
     classes: tuple[ClassFigures, ...]
@@ -288,12 +287,12 @@ class ModelCard(LossCard):
 
     @property
     def neglected(self) -> list[ClassFigures]:
-        """The classes of which the model finds no rows, or hardly any."""
+        """The classes with a recall near 0."""
         return [one for one in self.classes if one.recall is not None and one.recall < MIN_RECALL]
 
     @property
     def errors_in_words(self) -> str:
-        """Nothing: the classes say more than the size of errors."""
+        """Empty: for classes, recall and precision say more than the size of errors."""
         return ""
 
     @property
@@ -319,7 +318,7 @@ def _guessing_alert(card: ModelCard) -> list[Alert]:
     if not card.compared_with_guessing:
         return []
     text = f"The recommended model {card.compared_with_guessing}: {card.in_words}."
-    if not card.neglected:  # of these there is more to say
+    if not card.neglected:  # neglected classes have an alert of their own
         text += f" {_why_guessing(card)}"
     return [Alert("guessing", text)]
 
@@ -392,7 +391,7 @@ def _advice(card: ModelCard) -> str:
 
 
 def card_of(result: "Comparison", name: str) -> ModelCard | None:
-    """Return what is known of a method from the predictions of a comparison.
+    """Return the card of a method, from the predictions of a comparison of classifiers.
 
     Parameters
     ----------
@@ -404,7 +403,7 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
     Returns
     -------
     ModelCard or None
-        Without the number of unlabelled rows of every class. None if its predictions are not known.
+        The card, without counts of unlabelled rows. None if the predictions are not known.
     """
     judged = found_of(result, name)
     if judged is None:
@@ -427,10 +426,10 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
 def guessing_loss(
     codes: Index, n_classes: int, loss: Loss, weight: Floats | None = None
 ) -> float | None:
-    """Return the loss of the most frequent class for every row, or None if it is undefined.
+    """Return the loss of always predicting the most frequent class; None if it is undefined.
 
-    Its scores are the shares of the classes, by the weights of the rows. If errors have costs, it
-    is the cheapest class.
+    The scores are the shares of the classes, by the weights of the rows. If errors have costs, the
+    cheapest class is predicted.
     """
     totals = np.bincount(codes, weight, n_classes)
     shares = totals / totals.sum()
@@ -528,7 +527,7 @@ class NamedRow:
     row : int
         Its position among all rows, from 0.
     id : str or None
-        What identifies it, if the table has a column for that.
+        Its identifier, if the table has a column of these.
     """
 
     row: int
@@ -541,7 +540,7 @@ class NamedRow:
 
 
 def id_of(ids: AnyArray | None, row: int) -> str | None:
-    """Return what identifies a row, if that is known."""
+    """Return the identifier of a row, if it is known."""
     return None if ids is None or row >= len(ids) or ids[row] is None else str(ids[row])
 
 
@@ -569,16 +568,16 @@ class Residual(NamedRow):
 
 @dataclass(frozen=True)
 class NumberCard(LossCard):
-    """What is known of the recommended model, a regressor.
+    """The card of the recommended model, a regressor.
 
-    Guessing is the mean of the known numbers for every row.
+    Guessing predicts the mean of the known numbers for every row.
 
     Attributes
     ----------
     r2 : float
         Share of the variance of held-out rows that is explained; below 0 it is worse than guessing.
     typical_error, large_error : float
-        The absolute errors that half, and nine tenths, of the held-out rows do not exceed.
+        The median and the 90% quantile of the absolute errors of held-out rows.
     residuals : tuple of Residual
         Held-out rows, the largest errors first; at most a thousand, the others at random.
     known_range : (float, float)
@@ -591,7 +590,7 @@ class NumberCard(LossCard):
         Number of unlabelled rows for which the model, fitted to all rows, predicts a number outside
         of that range; None if it was not fitted.
     n_unlabeled : int
-        Number of unlabelled rows for which it predicted.
+        Number of unlabelled rows for which it predicts.
     """
 
     r2: float
@@ -615,7 +614,7 @@ class NumberCard(LossCard):
 
     @property
     def classes(self) -> tuple[ClassFigures, ...]:
-        """Nothing: there are no classes."""
+        """Empty: there are no classes."""
         return ()
 
     @property
@@ -684,7 +683,7 @@ def _outlier_alert(card: NumberCard) -> list[Alert]:
 
 
 def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> NumberCard | None:
-    """Return what is known of a method from the predictions of a comparison of numbers.
+    """Return the card of a method, from the predictions of a comparison of regressors.
 
     Parameters
     ----------
@@ -693,14 +692,14 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
     name : str
         The method.
     unit : str
-        Of the numbers; may be empty.
+        Unit of the numbers; may be empty.
     digits : int
         Digits after the decimal point of a number.
 
     Returns
     -------
     NumberCard or None
-        Without what it predicts for unlabelled rows. None if its predictions are not known.
+        The card, without counts of unlabelled rows. None if the predictions are not known.
     """
     judged = found_of(result, name)
     if judged is None:
@@ -729,7 +728,7 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
 def _residuals(
     rows: Index, truth: Floats, predicted: Floats, ids: AnyArray | None
 ) -> tuple[Residual, ...]:
-    """Return rows by the size of their error; of very many, the largest and some at random."""
+    """Return rows by decreasing error; of very many, the largest and a sample of the rest."""
     order = np.argsort(-np.abs(predicted - truth), kind="stable")
     if len(order) > MAX_POINTS:
         rest = np.random.default_rng(0).permutation(np.arange(MAX_RESIDUALS, len(order)))
@@ -778,14 +777,14 @@ def _two_and_change(first: float, second: float, digits: int) -> list[Cell]:
 
 @dataclass(frozen=True)
 class ChangedRow(NamedRow):
-    """An unlabelled row, and what a method and the baseline predict for it.
+    """An unlabelled row with the predictions of a method and of the baseline.
 
     Attributes
     ----------
     row, id
         As of a ``NamedRow``.
     baseline, method : str or float
-        The class, or the number, by either.
+        The class, or number, that each predicts.
     """
 
     baseline: Any
@@ -794,7 +793,7 @@ class ChangedRow(NamedRow):
 
 @dataclass(frozen=True)
 class Changes(PlainRecord):
-    """Which unlabelled rows a method and the baseline assign to different classes.
+    """The unlabelled rows that a method and the baseline assign to different classes.
 
     Attributes
     ----------
@@ -803,9 +802,9 @@ class Changes(PlainRecord):
     n_compared : int
         Number of unlabelled rows for which both predicted a class: all, or a random sample.
     n_changed : int
-        Number of those with different classes.
+        Number of these with different classes.
     counts : list of (str, str, int)
-        Class by the baseline, class by the method, number of rows; most frequent first.
+        Class by the baseline, class by the method and number of rows, most frequent first.
     rows : list of ChangedRow
         The first thousand of them.
     """
@@ -837,7 +836,7 @@ class Changes(PlainRecord):
 
 @dataclass(frozen=True)
 class NumberChanges(PlainRecord):
-    """How far a method and the baseline predict different numbers for the unlabelled rows.
+    """How far the predictions of a method and the baseline for unlabelled rows differ.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """``primum.compare``: whether unlabelled rows help or harm, and which model to use.
 
 The function reads its arguments into a plan, runs the fits of the plan, and returns a result that
-computes everything else when it is asked for: verdicts, the recommended model, the report. It is
+computes everything else on demand: verdicts, the recommended model, the report. The module is
 imported only when it is used.
 """
 
@@ -96,8 +96,8 @@ def compare(
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Rows; with ``target``, a table as it is, with columns of any kind: a DataFrame of pandas,
-        of polars, or any table with the Arrow PyCapsule or the dataframe interchange protocol.
+        Rows; with ``target``, a table as it is, with columns of any kind: a pandas or polars
+        DataFrame, or any table with the Arrow PyCapsule or the dataframe interchange protocol.
     y : array-like of shape (n_samples,), default=None
         Classes; -1 (integers) or None, NaN, pd.NA (any other type) where unknown. Or numbers; NaN,
         None or pd.NA where unknown. Pass either y or target.
@@ -130,10 +130,10 @@ def compare(
         default, are fitted with -1, or NaN, for unknown labels. For classes, "default" means
         SafeClassifier, ICLS with ridge and metric tuned, self-learning of a logistic regression
         and, for two classes, a transductive SVM; and two supervised alternatives to the baseline, a
-        random forest and a histogram booster. A list may contain them by the names "safe stack",
-        "ICLS", "self-learning", "TSVM", "forest" and "boosting", and what is available by name as a
-        baseline. For numbers it means SafeRegressor, ICLSRegressor if there are bounds, a random
-        forest and a histogram booster, by the same names.
+        random forest and a histogram booster. A list may name them as "safe stack", "ICLS",
+        "self-learning", "TSVM", "forest" and "boosting", and may contain names of baselines. For
+        numbers it means SafeRegressor, ICLSRegressor if there are bounds, a random forest and a
+        histogram booster, by the same names.
     baseline : "default", str, model or list of (name, model), default="default"
         Supervised model, fitted to labelled rows; the scores or numbers that several predict are
         averaged. "default" means ridge and logistic regression, both tuned, which are also
@@ -142,21 +142,21 @@ def compare(
         last three if the package is installed. The default SafeClassifier, or SafeRegressor, is
         shrunk towards the same baseline.
     prepare : "scale", transformer or None, default="scale"
-        Put before every classifier and fitted inside every training set, to the rows that the
+        A first step before every classifier, fitted inside every training set to the rows that the
         classifier is fitted to. "scale" means StandardScaler, without centring if X is sparse, and
         with ``target`` the preparation of the table. For SafeClassifier, as for the baseline, the
-        medians, levels and scales of a table are those of its labelled rows.
+        medians, levels and scales of a table come from its labelled rows.
     scoring : str or callable, default=None
         How predictions of classes are judged: "accuracy" (the error, in points, which is the
-        default), "balanced_accuracy", "neg_brier_score", "neg_log_loss"; and of numbers: "rmse" (in
-        units of the target, the default), "mae", "mse", "rmsle", "r2" (one minus it). Or any other
-        scorer of scikit-learn, or a callable ``scorer(estimator, X, y)`` that returns more for
-        better predictions and does not look at X. Classifiers follow "balanced_accuracy", "f1" and
-        "recall_at_precision=0.9" (or another precision): each predicts by a decision rule that is
-        chosen for it within the training set. "average_precision" needs no rule.
+        default), "balanced_accuracy", "neg_brier_score" or "neg_log_loss"; and predictions of
+        numbers: "rmse" (in units of the target, the default), "mae", "mse", "rmsle" or "r2" (one
+        minus it). Or any other scorer of scikit-learn, or a callable ``scorer(estimator, X, y)``
+        that returns more for better predictions and does not look at X. Classifiers follow
+        "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) by a decision
+        rule that is chosen within each training set; "average_precision" needs no rule.
     cost : dict, DataFrame or array-like, default=None
-        What errors cost, instead of ``scoring``: ``{(true class, predicted class): cost}``, in
-        which any other error costs 1, a DataFrame with true classes as index and predicted ones as
+        Costs of errors, instead of ``scoring``: ``{(true class, predicted class): cost}``, where
+        any other error costs 1, a DataFrame with true classes as index and predicted ones as
         columns, or a matrix in the order of the classes. Every model then predicts the class of
         least expected cost, and the verdict is on the cost per row.
     positive : object, default=None
@@ -186,18 +186,18 @@ def compare(
         are then weighted, in every fit and in the losses on held-out rows, which estimate those on
         the unlabelled rows if the assumption holds; see Notes.
     independent_rows : bool, default=False
-        True says that no rows belong together. Otherwise, if the values of some column seem to have
-        been labelled together, such as the diary entries of one person, the verdict asks for the
-        groups, and no help is claimed; see Notes.
+        True says that no rows belong together. Otherwise, if rows with the same value of some
+        column seem to have been labelled together, such as the diary entries of one person, the
+        verdict asks for the groups, and no help is claimed; see Notes.
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
-        labelled rows, of labelled ones, as far as every class keeps three of them.
+        labelled rows, of labelled rows, as far as every class keeps three of them.
     nested : bool, default=False
         Whether SafeClassifier is fitted in every split like the others. By default it is fitted
         once, to all rows, and judged by its cross-fitted scores in the splits of the comparison,
         which is many times faster; its loss is then the baseline's plus the difference in these
-        splits, but not below 0. Its own ``cv`` is not used, and its own ``baseline``, if left open,
-        is the one of the comparison. A ``prepare`` that learns from labels implies True.
+        splits, but not below 0. Its own ``cv`` is not used, and its own ``baseline``, unless set,
+        is that of the comparison. A ``prepare`` that learns from labels implies True.
     equivalence : float, default=None
         Differences up to this size make no practical difference. None means 0.01, one point of
         error, or with costs 5% of the baseline's cost per row. For numbers it is a share of the
@@ -210,8 +210,8 @@ def compare(
         Number of processes; -1 means one per core. It does not affect the result.
     time_budget : float, default=None
         Seconds. Slow classifiers, further repeats and learning curves that would not end in time
-        are left out, as the result says; a fit that has begun is not interrupted. SafeClassifier
-        leaves out candidates that would take too long.
+        are left out, and the result says so; a fit that has begun is not interrupted.
+        SafeClassifier leaves out candidates that would take too long.
     folder : path, default=None
         Where fits are stored. An interrupted comparison continues there with ``resume=True``, and
         methods and repeats can be added.
@@ -233,17 +233,17 @@ def compare(
     See Also
     --------
     SafeClassifier : The safe stack as an estimator.
-    SafeRegressor : The same for numbers.
+    SafeRegressor : The same for numeric targets.
     AgnosticClassifier : The choice between a supervised and a semi-supervised classifier as an
         estimator.
 
     Notes
     -----
-    With few labelled rows the right verdict is often that one cannot tell. Two fitted models can
-    differ in error only on the unlabelled rows for which they predict different classes, so labels
-    for these settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle``
-    gives an exact answer after any number of labels. Two models of numbers differ on every row, so
-    there is no such answer for them.
+    With few labelled rows the right verdict is often "cannot tell". Two fitted models can differ in
+    error only on the unlabelled rows for which they predict different classes, so labels for these
+    settle which one is better on your rows: ``rows_to_label`` lists them, and ``settle`` gives a
+    valid answer after any number of labels. Two regressors differ on every row, so there is no such
+    answer for them.
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a
@@ -256,16 +256,16 @@ def compare(
     contain more of a rare class. For the same reason they do not count in the drift test, in the
     search for rows that belong together, in the loss of guessing, in the shares of the classes that
     transductive SVMs and ``prior="confidence"`` of ICLS assume, or in the number of labelled rows
-    that a verdict is based on. A chosen row is not trained on where a row of its group is held out,
-    nor where a ``cv`` of pairs leaves it out.
+    that a verdict is based on. A chosen row is not trained on if a row of its group is held out, or
+    if a ``cv`` of pairs leaves it out.
 
     With ``shift="label"`` the weight of a row is the share of its class among the unlabelled rows,
-    estimated from the scores of the baseline, over that among the labelled ones. With
-    ``shift="covariate"`` it is the odds of being an unlabelled row by a logistic regression, out of
-    fold, clipped at the 95% quantile; it is refused if the labelled rows are then worth fewer than
-    20. Both can do harm if the assumption does not hold. ``shares`` of the result are the shares
-    of the classes among the unlabelled rows with 95% intervals, estimated under the same
-    assumption; with "none", that the labelled rows were drawn at random.
+    estimated from the scores of the baseline, divided by the share among the labelled ones. With
+    ``shift="covariate"`` it is the out-of-fold odds of a logistic regression that the row is
+    unlabelled, clipped at the 95% quantile; this raises an error if the labelled rows are then
+    worth fewer than 20. Both can do harm if the assumption does not hold. ``shares`` of the result
+    are the shares of the classes among the unlabelled rows with 95% intervals, estimated under the
+    same assumption; with "none", that the labelled rows were drawn at random.
 
     A change of the error is estimated from the rows on which a method and the baseline predict
     different classes: how many of the unlabelled rows these are, and which of the two is right on
@@ -349,9 +349,9 @@ def compare(
     return result_of(records)
 
 
-# Rows to which a transformer is fitted to find out whether it needs labels.
+# The most rows for a trial fit that shows whether a transformer needs labels.
 MAX_TRIED_ROWS = 500
-# What the command cannot do.
+# Advice that does not apply to the command.
 OWN_MODEL = ", or pass (name, estimator)"
 
 
@@ -365,7 +365,7 @@ def as_list(baseline: Any) -> Any:
 def given_or_default(
     entries: Any, parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
 ) -> Any:
-    """Return the entries that the user gave, known ones by their names, or all default ones."""
+    """Return the user's entries, with names replaced by models, or all default ones."""
     if entries is not None and not isinstance(entries, str):
         entries = [_spelled(e, list(ON_REQUEST)) if isinstance(e, str) else e for e in entries]
         named = [entry for entry in entries if isinstance(entry, str)]
@@ -398,7 +398,7 @@ def _by_name(
 
 
 def _spelled(name: str, names: Sequence[str]) -> str:
-    """Return a name as it is spelled among others; one that is not among them as it is."""
+    """Return a name in the spelling of ``names``; one that is not among them as it is."""
     return find_name(name, names) or name
 
 
@@ -414,7 +414,7 @@ def read_transformer(prepare: Any, X: Any) -> Any:
 def needs_labels(prepare: Any, X: Any) -> bool:
     """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
 
-    Then it must not see those of held-out rows, which cross-fitted scores would allow.
+    Such a transformer must not see labels of held-out rows, which cross-fitting would allow.
     """
     if prepare is None or isinstance(prepare, StandardScaler):
         return False
@@ -422,7 +422,7 @@ def needs_labels(prepare: Any, X: Any) -> bool:
         warnings.simplefilter("ignore")
         try:
             clone(prepare).fit(take_rows(X, np.arange(min(count_rows(X), MAX_TRIED_ROWS))))
-        except Exception:  # whatever it raises: it is judged in nested splits, which are valid
+        except Exception:  # then methods are judged in nested splits, which are always valid
             return True
     return False
 
@@ -446,10 +446,10 @@ def read_plan(
     prepare : transformer or None
         Put before every classifier.
     scoring : str, callable or Objective
-        By which methods that judge themselves do so. An objective gives the others decision rules.
+        The scoring of methods that judge themselves. An objective gives the others decision rules.
     learns_from_labels : bool
-        Whether the transformer may learn from labels: then no method may judge itself, because it
-        would see the labels of held-out rows.
+        Whether the transformer may learn from labels. Then no method may judge itself, because it
+        would see labels of held-out rows.
     """
     target = empty.table.target
     ruled = isinstance(scoring, Objective) and scoring.has_rule
@@ -488,7 +488,7 @@ def _with_rules(plan: ComparisonPlan, objective: Objective) -> ComparisonPlan:
 
 
 def _with_baseline(entry: Entry, of_stack: Any) -> Entry:
-    """Return a safe stack with the baseline of the comparison, if its own was left open."""
+    """Return a safe stack with the baseline of the comparison, unless its own was set."""
     last = last_step(entry.estimator)
     if of_stack is None or not judges_itself(last) or last.baseline != type(last)().baseline:
         return entry
@@ -518,7 +518,7 @@ def _check_learners(plan: ComparisonPlan) -> None:
 
 
 def _check_names(plan: ComparisonPlan) -> None:
-    """Raise an error if two entries have the same name, or one that of the baseline."""
+    """Raise an error if two entries share a name, or one is called as the baseline."""
     names = [entry.name for entry in plan.entries]
     duplicates = {name for name in names if names.count(name) > 1 or name == BASELINE}
     if duplicates:
@@ -579,7 +579,7 @@ def _refuse_columns(chosen: Any, columns: Sequence[Any]) -> None:
 
 
 def check_in_memory(**arguments: Any) -> None:
-    """Raise an error for rows in files or on a cluster: every split is fitted to all of them."""
+    """Raise an error for rows in files or on a cluster, because every split reads all of them."""
     for name, rows in arguments.items():
         if is_outside(given_rows(rows)):
             raise ValueError(
@@ -602,7 +602,7 @@ def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
 def alerts_on_data(
     problem: "TableProblem | None", table: PartlyLabeledTable, independent_rows: bool
 ) -> list[Alert]:
-    """Return what is suspicious about the data."""
+    """Return alerts on suspicious properties of the data."""
     if problem is not None:
         return problem.alerts
     if independent_rows or table.groups is not None:
@@ -630,8 +630,8 @@ def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Drift | None
 def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
     """Raise an error if rows have text or missing values that nothing turns into numbers.
 
-    A transformer of the user is expected to do so, and so is a baseline of the user: some
-    classifiers accept missing values.
+    A transformer or a baseline of the user's is expected to handle these itself; some classifiers
+    accept missing values.
     """
     custom = prepare is not None and not isinstance(prepare, str)
     if custom or not (isinstance(baseline, str) or all(isinstance(part, str) for part in baseline)):
@@ -677,9 +677,9 @@ def _converts(values: Any) -> bool:
 
 
 def refuse_failed_baselines(records: Records) -> None:
-    """Raise an error if no splits are left in which all baselines were fitted.
+    """Raise an error if too few splits are left in which all baselines were fitted.
 
-    A variance over splits needs two of them, unless the comparison has only one.
+    Two are needed for a variance over splits, unless the comparison has only one.
     """
     if len(records.splits) >= min(2, records.plan.n_folds):
         return

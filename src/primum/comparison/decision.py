@@ -1,14 +1,14 @@
-"""Decision rules: classifiers that follow what errors cost, and the rule of the recommended model.
+"""Decision rules: classifiers that follow costs of errors, and the rule of the recommended model.
 
 A rule is chosen inside every training set, in folds of its labelled rows, with all unlabelled rows
 in training. The averaged baseline has one rule, so that it is one classifier. Methods that judge
 themselves choose their rule on their cross-fitted scores.
 
-Of the recommended model, precision and recall are shown against the threshold. Every labelled row
-counts once, with the mean of its held-out scores over the repeats. Recall and precision are rates,
-of rows of the class and of rows that are predicted as such; their intervals are those of
+For the recommended model, precision and recall are shown over the threshold. Every labelled row
+counts once, with the mean of its held-out scores over the repeats. Recall and precision are rates
+among the rows of the class and among the rows predicted as the class; their intervals are those of
 ``primum.judging.intervals``. The interval of the threshold comes from a bootstrap: rows, or groups
-where rows belong together, are drawn again with replacement, and the rule is chosen again.
+if rows belong together, are drawn with replacement, and the rule is chosen again.
 """
 
 from collections.abc import Sequence
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 
 def with_rules(entries: Sequence[Entry], objective: Objective, n_folds: int) -> list[Entry]:
-    """Return the entries with decision rules, chosen in so many folds.
+    """Return the entries with decision rules, chosen in ``n_folds`` folds.
 
-    Those without scores stay as they are.
+    Entries without scores stay as they are.
     """
     return [_with_rule(entry, objective, n_folds) for entry in entries]
 
 
 def baseline_with_rule(entries: Sequence[Entry], objective: Objective, n_folds: int) -> list[Entry]:
-    """Return the baseline, the mean of the probabilities of several, as one with a rule."""
+    """Return the mean of several baselines' probabilities as one baseline with a rule."""
     if len(entries) == 1:
         return with_rules(entries, objective, n_folds)
     lacking = [entry.name for entry in entries if not hasattr(entry.estimator, "predict_proba")]
@@ -86,7 +86,7 @@ def is_ruled(classifier: Any) -> bool:
 
 
 def fitted_parts(model: Any, name: str) -> list[tuple[str, Any]]:
-    """Return a fitted model by its name; one with a rule as the classifiers that it averages."""
+    """Return a fitted model by name, or the parts of an average that has a rule."""
     last = last_step(model)
     if not is_ruled(last):
         return [(name, model)]
@@ -134,7 +134,7 @@ N_THRESHOLDS = 21
 
 @dataclass(frozen=True)
 class ThresholdPoint:
-    """Precision and recall at a threshold, with intervals; None where nothing is predicted."""
+    """Precision and recall at a threshold, with intervals; None if nothing is predicted."""
 
     threshold: float
     recall: tuple[float, float, float]
@@ -148,12 +148,12 @@ class Decision(PlainRecord):
     Attributes
     ----------
     positive : str
-        The class that is predicted where its score is at least the threshold.
+        The class that is predicted if its score is at least the threshold.
     threshold : float
-        Of the model fitted to all rows.
+        The threshold of the model fitted to all rows.
     interval : (float, float) or None
-        Where the threshold lies if labelled rows are drawn again; None if it is not chosen, or if
-        too few rows could be held out.
+        Interval of the threshold over resamples of the labelled rows; None if it is not chosen, or
+        if too few rows could be held out.
     level : float
         The probability of the intervals.
     n_positive : int
@@ -171,7 +171,7 @@ class Decision(PlainRecord):
 
 
 def decision_of(result: "Comparison", model: Any) -> Decision | None:
-    """Return the rule of the recommended model, with what it does to held-out rows.
+    """Return the rule of the recommended model, with its precision and recall on held-out rows.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _grid(scores: Floats, threshold: float) -> Floats:
 
 
 def _resamples(units: AnyArray, rng: np.random.Generator) -> list[Index]:
-    """Return positions of rows, drawn again by unit with replacement."""
+    """Return resamples of rows as positions, with whole units drawn with replacement."""
     names, codes = np.unique(units, return_inverse=True)
     members = [np.flatnonzero(codes == code) for code in range(len(names))]
     return [
@@ -241,7 +241,7 @@ def _resamples(units: AnyArray, rng: np.random.Generator) -> list[Index]:
 def _threshold(
     objective: Objective, scores: Floats, codes: Index, weight: Floats | None, draw: Index
 ) -> float | None:
-    """Return the threshold of rows that were drawn again; None if they have only one class."""
+    """Return the threshold of resampled rows; None if they have only one class."""
     if len(np.unique(codes[draw])) < 2:
         return None
     of_draw = None if weight is None else weight[draw]
@@ -249,7 +249,7 @@ def _threshold(
 
 
 def _ends(values: Sequence[float], level: float) -> tuple[float, float] | None:
-    """Return the interval of a threshold, the first value; None of nothing else."""
+    """Return the interval of a threshold, the first value; None without other values."""
     if len(values) < 2:
         return None
     low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
@@ -271,7 +271,7 @@ def _points(
 
 
 def _rate(hits: Mask, groups: AnyArray | None, level: float) -> tuple[float, float, float] | None:
-    """Return a share of rows and the ends of its interval; None of no rows."""
+    """Return a share of rows and the ends of its interval; None without rows."""
     if not len(hits):
         return None
     share = float(hits.mean())
@@ -293,7 +293,7 @@ def decision_part(result: "Comparison", decision: Decision | None) -> list[PageB
 
 
 def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
-    """Return when the recommended model predicts which class; empty without costs and the like."""
+    """Return, in words, when the recommended model predicts which class; empty without a rule."""
     objective = result.loss.objective
     if objective is None or not (objective.has_rule or decision):
         return ""

@@ -1,14 +1,14 @@
-"""The files by which people settle a comparison, in the folder of its report.
+"""The files with which people settle a comparison, in the folder of its report.
 
 ``settlement.json`` has the questions, the rows to label in their stored order, the sheet as it was
 written and the labels so far; ``rows_to_label.csv`` (or .xlsx) is the sheet to fill in,
-``label.html`` a page on which to do so, and ``models`` has the fitted models that the labels decide
+``label.html`` is a page for doing so, and ``models`` has the fitted models that the labels decide
 between. A sheet that somebody has filled in is never overwritten.
 
-Labels arrive days after a comparison, one sheet after the other. What they mean depends on the
-settlement and on a few findings of cross-validation, the ``Course``: which model it recommends,
-which models the questions are about, and the reasons and alerts of its headline. These are stored
-beside the settlement, so that no fit is repeated to read a label.
+Labels arrive days after a comparison, one sheet after the other. Their meaning depends on the
+settlement and on a few findings of cross-validation, the ``Course``: the recommended model, the
+models that the questions are about, and the reasons and alerts of the headline. These are stored
+with the settlement, so that reading labels needs no fits.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class Course(PlainRecord):
     cross_validated : str
         The answer of cross-validation to the first question.
     headline : Headline
-        That of cross-validation alone.
+        The headline of cross-validation alone.
     failure : str
         Which methods could not be judged, in a sentence.
     labelling : LabellingWords
@@ -91,12 +91,12 @@ class Course(PlainRecord):
 
     @property
     def models(self) -> list[str]:
-        """The models that may be the one to use."""
+        """Names of the models that may turn out to be the one to use."""
         names = [words.BASELINE, self.recommended, *filter(None, self.challengers)]
         return list(dict.fromkeys(names))
 
     def settling(self, settlement: Settlement) -> SettledComparison:
-        """Return what the labels of a settlement mean."""
+        """Return the settled comparison that the labels of a settlement imply."""
         return settled_by(settlement, self.recommended, self.challengers, self.cross_validated)
 
     def headline_of(self, settling: SettledComparison) -> words.Headline:
@@ -125,7 +125,7 @@ class Course(PlainRecord):
 
 
 def updated(report: str, parts: Sequence[ReplaceablePart], kind: str) -> str | None:
-    """Return a report with other versions of some of its parts.
+    """Return a report with some of its parts replaced.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ QUESTION_MARK = (
     f"No rows to label are written, because {CANNOT_SAY_CELL!r} is a class of this table, and in a "
     "sheet it means that nobody can decide: give the class another name."
 )
-# A name without a folder, and none of "." and "..".
+# A file name without a folder, other than "." and "..".
 PLAIN_NAME = re.compile(r"(?!\.+$)[^/\\:\0]+")
 FITTED_AGAIN = f"{REFITTED}; in Python fit_recommended() fits it."
 KEEP_MARKS = (
@@ -166,22 +166,22 @@ KEEP_MARKS = (
 
 @dataclass(frozen=True)
 class StoredLabelling:
-    """What is stored about the rows to label.
+    """The stored state of labelling: questions, rows, sheet, models and file names.
 
     Attributes
     ----------
     settlement : Settlement
         The questions, the rows and the labels so far.
     sheet : Sheet
-        As it was written.
+        The sheet as it was written.
     course : Course
-        What the comparison found.
+        Findings of the comparison.
     models : dict of str to str
-        The file of every model that may be used, relative to the folder.
+        The file of each model that may be used, relative to the folder.
     files : dict of str to str
-        The names of the ``report`` and of the ``sheet``.
+        File names of the ``report`` and the ``sheet``.
     new_sheet : bool, default=False
-        Whether the sheet is still to be written, in place of one that nobody has filled in.
+        Whether the sheet has yet to be written, in place of one that nobody has filled in.
     """
 
     settlement: Settlement
@@ -204,7 +204,7 @@ class StoredLabelling:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Return what is stored in a folder; raise an error if that is nothing."""
+        """Return what is stored in a folder; raise an error if nothing is."""
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -241,7 +241,7 @@ class StoredLabelling:
 
     @property
     def n_labels(self) -> int:
-        """Number of rows with a label; those that nobody can decide have none."""
+        """Number of rows with a label; rows that nobody can decide do not count."""
         return sum(code != CANNOT_SAY for code in self.settlement.labels.values())
 
     @property
@@ -266,7 +266,7 @@ class StoredLabelling:
 def _check_inside(folder: Path, files: dict[str, str], models: dict[str, str]) -> None:
     """Raise an error unless the files of a comparison are in its folder.
 
-    Folders are passed on, and the files that are named here are read, copied and overwritten.
+    Folders are passed on to others, and the files named in them are read, copied and overwritten.
     """
     named = [("", files["report"]), ("", files["sheet"])]
     for parent, name in [*named, *((f"{MODELS}/", name) for name in models.values())]:
@@ -305,9 +305,9 @@ def how_to_label(labelling: StoredLabelling, folder: Path) -> str:
 def prepare_labelling(
     result: Comparison, table: TableFile, report: Path
 ) -> tuple[Comparison, StoredLabelling | None, list[str]]:
-    """Return a comparison with labels that were given before, what to store of it, and notes.
+    """Return a comparison with the labels given earlier, its labelling to store, and notes.
 
-    There is nothing to store if no labels are needed.
+    The labelling is None if no labels are needed.
     """
     folder, asked = report.parent, result.settlement
     before = _stored(folder)
@@ -341,15 +341,15 @@ def _taken_over(result: Comparison, before: StoredLabelling) -> list[str]:
 
 
 def _stored(folder: Path) -> StoredLabelling | None:
-    """Return what an earlier comparison has stored, unless that cannot be read."""
+    """Return what an earlier comparison has stored; None if it cannot be read."""
     try:
         return StoredLabelling.read(folder)
-    except ValueError:  # ``_set_aside`` keeps what there is
+    except ValueError:  # ``_set_aside`` keeps the files
         return None
 
 
 def _set_aside(folder: Path, before: StoredLabelling | None) -> list[str]:
-    """Keep what is stored of another comparison under another name, unless nobody has labelled."""
+    """Rename the stored files of another comparison, if somebody has labelled rows of it."""
     if not (folder / STORED).exists():
         return []
     if before is not None and not before.labels and _may_be_replaced(folder, before):
@@ -371,7 +371,7 @@ def _set_aside(folder: Path, before: StoredLabelling | None) -> list[str]:
 def _new_sheet(
     table: TableFile, folder: Path, before: StoredLabelling | None
 ) -> tuple[str, list[str]]:
-    """Return the name of a new sheet, which replaces none that is filled in, and a note."""
+    """Return the name of a new sheet, which replaces no sheet with labels, and notes."""
     can_write = SPREADSHEETS.get(table.path.suffix.lower()) == "openpyxl"
     suffix = SPREADSHEET if can_write and is_installed("openpyxl") else ".csv"
     name = f"{SHEET}{suffix}"
@@ -388,14 +388,14 @@ def _new_sheet(
 
 
 def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
-    """Return a name with a number that no file has."""
+    """Return a numbered name that no file has."""
     while (folder / (name := f"{stem}-{number}{suffix}")).exists():
         number += 1
     return name
 
 
 def _may_be_replaced(folder: Path, before: StoredLabelling) -> bool:
-    """Return whether the sheet of a comparison has no labels, or is not there."""
+    """Return whether the sheet of a comparison has no labels or does not exist."""
     path = folder / before.files["sheet"]
     try:
         return not path.exists() or not read_filled(path, before.sheet, before.settlement.classes)
@@ -406,7 +406,7 @@ def _may_be_replaced(folder: Path, before: StoredLabelling) -> bool:
 def write_labelling(
     labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
 ) -> None:
-    """Write the sheet, unless the one there stays, the page, the models, and what is stored."""
+    """Write the sheet (unless the existing one is kept), the page, the models and the state."""
     (folder / MODELS).mkdir(exist_ok=True)
     asked, sheet = labelling.settlement, labelling.sheet
     for name, file in labelling.models.items():
@@ -420,7 +420,7 @@ def write_labelling(
 
 
 def _digest(asked: Settlement) -> str:
-    """Return digits that tell a settlement, whatever its labels, from every other one."""
+    """Return a digest that identifies a settlement, whatever its labels."""
     content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
@@ -465,7 +465,7 @@ def _task(labelling: StoredLabelling, folder: Path) -> LabellingTask:
 def _abouts(labelling: StoredLabelling) -> list[str]:
     """Return what every question settles, as part of a sentence.
 
-    The first one alone settles which model to use, unless another model may beat the baseline too.
+    The first question settles which model to use, unless another model may beat the baseline too.
     """
     questions, challengers = labelling.settlement.questions, labelling.course.challengers
     named = [

@@ -1,4 +1,4 @@
-"""The models of a comparison fitted to all rows: what they predict, and linear coefficients."""
+"""The models of a comparison, fitted to all rows: predictions and linear coefficients."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +37,7 @@ class Coefficient(PlainRecord):
     feature : str
         Name of the prepared feature.
     of_class : str
-        The class whose score it is a part of; of two classes, the second; empty for numbers.
+        The class whose score it contributes to; with two classes, the second; empty for numbers.
     value : float
         The coefficient. Above 0, larger values of the feature make the class more likely, or the
         number larger.
@@ -62,7 +62,7 @@ class Coefficient(PlainRecord):
 def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
 
-    It has the seeds of its first fit, so that the model is the one judged.
+    It has the seeds of the judged fit, so that it is the model that was judged.
     """
     for entry in plan.cross_fitted:
         if entry.name == name and entry.is_of_primum:
@@ -78,14 +78,14 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     plan : ComparisonPlan
         The rows and classifiers.
     name : str
-        Which of them.
+        Name of a method, or "baseline".
     prepare : transformer or None
-        Put before every classifier.
+        The first step before every classifier.
 
     Returns
     -------
     classifier
-        With the seeds of its first fit.
+        The fitted model, with the seeds of its first fit.
     """
     target, rows = plan.table.target, np.arange(plan.table.n_rows)
     y = target.names
@@ -97,7 +97,7 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
         rows, y = target.known.labeled, target.known_names
     copy = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
-        # Rows without a label are left out above, so that all of these are used.
+        # The code above leaves out rows without a label, so all of these are used.
         return fit_entry(copy, take_rows(plan.table.X, rows), y, *plan.table.fit_arguments(rows))
 
 
@@ -124,7 +124,7 @@ def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
 def coefficients_of(model: Any, name: str, target: Target) -> list[Coefficient]:
     """Return the coefficients of a fitted linear model or pipeline, the largest first.
 
-    It may have been fitted to codes of classes; the target has their names.
+    It may have been fitted to class codes; the target has the names.
     """
     coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
     names = _feature_names(model, coef.shape[1])
@@ -152,7 +152,7 @@ class Models:
     result : Comparison
         The comparison.
     whole : DataFrame or None
-        A larger table of which the compared one is a sample: its unlabelled rows are meant.
+        A larger table that the compared one is a sample of; its unlabelled rows are predicted.
     """
 
     result: "Comparison"
@@ -207,7 +207,7 @@ class Models:
         return by_position if ids is None else by_position | dict(zip(ids, codes, strict=True))
 
     def codes(self, name: str, which: str = OWN) -> AnyArray:
-        """Return what a model predicts for the unlabelled rows: codes of classes, or numbers.
+        """Return the predictions of a model for the unlabelled rows: class codes, or numbers.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Models:
         return self._by(name, take_rows(self.result.plan.table.X, self.rows))
 
     def _by(self, name: str, X: Any) -> dict[str, AnyArray]:
-        """Return what a model, and its supervised stack, predicts for some rows."""
+        """Return the predictions of a model, and of its supervised stack, for some rows."""
         model = self.result.fit(name)
         if name in self.result.records.cross_fitted:
             return unlabeled_predictions(model, X, self._target)

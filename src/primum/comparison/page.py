@@ -1,10 +1,10 @@
-"""The report of a comparison: which model to use, for someone with a table and this question.
+"""The report of a comparison, for someone with a table who asks which model to use.
 
-It opens with the answer and one picture. Everything below supports it: the recommended model, the
-data, all methods with their intervals, harm, learning curves, changed predictions, coefficients,
-the preparation of the columns, failures, and the code that repeats it. The two pictures, changes to
-the baseline and learning curves, are drawn twice: for the report, as HTML beside their numbers, and
-for ``Comparison.plot``, with matplotlib.
+It opens with the answer and one picture. Everything below supports the answer: the recommended
+model, the data, all methods with their intervals, harm, learning curves, changed predictions,
+coefficients, the preparation of the columns, failures, and code that repeats the comparison. The
+two pictures, changes from the baseline and learning curves, are drawn in two ways: as HTML beside
+their numbers for the report, and with matplotlib for ``Comparison.plot``.
 """
 
 import inspect
@@ -80,7 +80,7 @@ AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled
 
 
 def changes_chart(result: "Comparison") -> Chart:
-    """Return the interval of every method's change to the baseline, for a page."""
+    """Return a chart of every method's change from the baseline, with intervals, for a page."""
     measure, compared = result.loss.measure, result.compared
     baseline = result.plan.baseline_in_words
     label = f"Estimated change in {measure.name} against {baseline}{unit_of(measure)}"
@@ -160,7 +160,7 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
 def _series(result: "Comparison", axis: str) -> list[Curve]:
     """Return the curves over an axis, in the unit of the loss."""
     scale, points = result.loss.measure.scale, [p for p in result.curves if p.axis == axis]
-    # The mean of a single split has no standard error, and no band is drawn.
+    # The mean of a single split has no standard error, so no band is drawn.
     return [
         Curve(
             name,
@@ -175,11 +175,11 @@ def _series(result: "Comparison", axis: str) -> list[Curve]:
 
 
 def plot_comparison(result: "Comparison") -> Any:
-    """Draw the change of every method against the baseline, and the learning curves.
+    """Draw the change of every method from the baseline, and the learning curves.
 
-    Points are estimated changes, and bars their intervals: where help or harm is
-    claimed, all of the bar is beyond the shaded region of practical equivalence. Bands of the
-    curves are one standard error of the mean over the splits of one repeat on either side.
+    Points are estimated changes, and bars are their intervals. If help or harm is claimed, the
+    whole bar is beyond the shaded region of practical equivalence. Bands of the curves are one
+    standard error of the mean over the splits of one repeat on either side.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:
 
 TITLE = "Do the unlabelled rows help?"
 MAX_COEFFICIENTS = 30
-# What stands for a number that there is not.
+# Stands for a missing number.
 NONE = Cell("–")
 
 
@@ -366,7 +366,7 @@ def answer_part(head: Headline) -> ReplaceablePart:
 
 
 def _model(result: "Comparison") -> list[PageBlock]:
-    """Return what is known of the recommended model: its loss, and what it does."""
+    """Return the card of the recommended model: its loss and its figures."""
     card = result.model_card
     if card is None:
         return []
@@ -382,7 +382,7 @@ def _model(result: "Comparison") -> list[PageBlock]:
 
 
 def _data(result: "Comparison") -> list[PageBlock]:
-    """Return how many rows there are, what was recognised, the labels, groups and drift."""
+    """Return the numbers of rows, what was recognised, the labels, the groups and the drift."""
     table = result.plan.table
     text = (
         f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
@@ -400,7 +400,7 @@ def _data(result: "Comparison") -> list[PageBlock]:
 
 
 def _shares(result: "Comparison") -> list[PageBlock]:
-    """Return the class shares of the unlabelled rows, with what they assume."""
+    """Return the class shares of the unlabelled rows, with their assumptions."""
     shares = result.shares
     if shares is None:
         return []
@@ -451,7 +451,7 @@ def _drift_sentence(drift: Drift | None) -> str:
 
 
 def _methods(result: "Comparison") -> list[PageBlock]:
-    """Return the table of all methods, and what their answers mean."""
+    """Return the table of all methods, and the meaning of their answers."""
     measure, compared = result.loss.measure, result.compared
     name = capitalised(measure.name)
     needed = compared[0].judged.level if compared else result.level
@@ -539,14 +539,14 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
 
 
 def _changed(result: "Comparison") -> list[PageBlock]:
-    """Return where, and how far, methods change the predictions of the baseline."""
+    """Return which predictions of the baseline methods change, and how far."""
     blocks: list[PageBlock] = []
     one_by_one: list[PageBlock] = []
     target = result.plan.table.target
     try:
         if result.changed is not None:
             blocks, one_by_one = result.changed.blocks
-    except ValueError as reason:  # an average of baselines that cannot be fitted as one model
+    except ValueError as reason:  # baselines whose average cannot be fitted as one model
         blocks.append(Text(f"It is not known which predictions change. {reason}"))
     judged = {method.name for method in result.compared}
     names = [e.name for e in result.plan.split_entries if len(result.plan.probe)]
@@ -594,7 +594,7 @@ def _columns(result: "Comparison") -> list[PageBlock]:
 
 
 def _named_once(columns: "Sequence[Column]") -> "list[Column]":
-    """Return columns with the first of each block only."""
+    """Return columns, with only the first of each block."""
     first: dict[tuple[str, str], Column] = {}
     for column in columns:
         first.setdefault((column.block, "" if column.block else column.name), column)
@@ -619,7 +619,7 @@ def _left_out(result: "Comparison") -> list[PageBlock]:
 def _run(result: "Comparison") -> list[PageBlock]:
     """Return the design, the seed, the estimators and the versions."""
     plan, learner = result.plan, result.plan.table.target.learner
-    # A time budget may have left out repeats and methods.
+    # Counted from the splits, because a time budget may have left out repeats and methods.
     repeats = -(-len(result.records.splits) // plan.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
     design = (
@@ -662,7 +662,7 @@ INDENT = "    "
 
 
 def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -> str:
-    """Return code that repeats a comparison, with all settings that are not the default.
+    """Return code that repeats a comparison, with all settings that differ from the defaults.
 
     Parameters
     ----------
@@ -699,7 +699,7 @@ def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -
 
 
 def target_of(result: "Comparison") -> str | None:
-    """Return the name of the column that is predicted, if the data are a table."""
+    """Return the name of the predicted column; None if the data are not a table."""
     return None if result.problem is None else str(result.problem.target)
 
 
@@ -711,14 +711,14 @@ def _is_given_as_rows(result: "Comparison") -> bool:
 
 
 def _roles(problem: "TableProblem | None") -> Iterator[str]:
-    """Yield what was said of the columns of a table."""
+    """Yield the arguments that describe the columns of a table."""
     for name, value in problem.arguments.items() if problem is not None else ():
-        if value and (name, value) != ("decimal", "."):  # which is assumed anyway
+        if value and (name, value) != ("decimal", "."):  # the point is the default
             yield f"{name}={value!r}"
 
 
 def _settings(result: "Comparison") -> Iterator[str]:
-    """Yield the arguments that differ from the default, and always the seed."""
+    """Yield the arguments that differ from the defaults, and some that may vary with the data."""
     plan, target = result.plan, result.plan.table.target
     if target.kind.told:
         yield f"target_kind={target.kind.word!r}"
@@ -727,7 +727,7 @@ def _settings(result: "Comparison") -> Iterator[str]:
     yield from _objective(result)
     if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
-    # Repeats may depend on the size of the data by default, so they are always stated.
+    # By default repeats may depend on the size of the data, so they are always stated.
     yield f"n_repeats={plan.n_repeats}"
     yield f"curves={plan.curves}"
     if result.shift is not None:
@@ -742,7 +742,7 @@ def _settings(result: "Comparison") -> Iterator[str]:
 
 
 def _objective(result: "Comparison") -> Iterator[str]:
-    """Yield what predictions are judged by: costs, or a scoring and the class that it is about."""
+    """Yield the arguments of the loss: costs, or a scoring and its positive class."""
     loss, objective, target = result.loss, result.loss.objective, result.plan.table.target
     names = target.class_names
     if objective is not None and objective.cost is not None:
@@ -784,7 +784,7 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
 
 
 def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
-    """Return the methods and baselines that ``primum.compare`` has by default for these data."""
+    """Return the default methods and baselines of ``primum.compare`` for these data."""
     try:
         scoring, target = result.loss.objective or result.loss.scoring, result.plan.table.target
         ruled = isinstance(scoring, Objective) and scoring.has_rule
@@ -792,7 +792,7 @@ def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
         methods = target.default_methods(inner, scoring, without_rules(result.plan.baselines))
         return methods, target.default_baselines()
-    except ValueError:  # with so few labels of a class there are none
+    except ValueError:  # too few labels of a class for any
         return [], []
 
 
@@ -803,7 +803,7 @@ def _preparation(estimator: Any) -> Any:
 
 
 def _has_only_a_name(entry: Entry) -> bool:
-    """Return whether a classifier of primum is not public: ``primum.compare`` takes its name."""
+    """Return whether a classifier of primum is not public, so that only its name can be passed."""
     return isinstance(last_step(entry.estimator), CandidateClassifier | CandidateRegressor)
 
 

@@ -1,12 +1,12 @@
-"""What a comparison on a partly labelled table consists of: rows, splits, classifiers, fits.
+"""The plan of a comparison on a partly labelled table: rows, splits, classifiers, fits.
 
 The labelled rows are split into folds, several times. Every classifier is fitted to the training
 folds, with all unlabelled rows if it uses them, and predicts the fold held out, which is left out
 of training entirely; whatever a classifier tunes, it tunes inside the training folds. Learning
 curves repeat the first splits with fewer unlabelled or fewer labelled rows.
 
-Rounds of fits come in the order of their importance, so that a comparison that runs out of time
-has done the most important ones.
+Rounds of fits come in order of importance, so that a comparison that runs out of time has done the
+most important ones.
 """
 
 import hashlib
@@ -37,21 +37,21 @@ from primum.reading.known import AUTO, Known, read_chosen, read_known
 from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
-# In which the default classifiers are tuned, and decision rules chosen.
+# Numbers of folds in which the default classifiers are tuned, and decision rules chosen.
 MAX_INNER_FOLDS, MIN_INNER_FOLDS = 3, 2
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 ALL = "all"
-# A fit to all labelled rows, of a classifier that is judged by cross-fitted scores. In folders that
-# earlier versions wrote, fits called "cross-fitted" had other splits than the baseline.
+# The stage of a fit to all labelled rows, of a classifier that is judged by cross-fitted scores.
+# Fits called "cross-fitted", from earlier versions, had other splits than the baseline.
 CROSS_FITTED = "whole"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
-# Predictions for this many unlabelled rows are kept, to see how often two classifiers differ.
+# Predictions for at most this many unlabelled rows are kept, to see how often classifiers differ.
 MAX_PROBE_ROWS = 300
-# Shares of the rows at which learning curves are computed, beside all of them.
+# Shares of the rows at which learning curves are computed, in addition to all rows.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
-# With fewer labelled rows, or fewer of some class in a part of them, a part is too few for a
-# learning curve: penalties are chosen in three folds, and each must hold out a row of every class.
+# A learning curve needs this many labelled rows, and this many of every class in each part of them:
+# penalties are chosen in three folds, and each must hold out a row of every class.
 MIN_LABELED_FOR_CURVE, MIN_OF_CLASS_FOR_CURVE = 80, 3
 
 
@@ -68,10 +68,10 @@ class PartlyLabeledTable:
     groups : array of shape (n_rows,) or None
         Group of each row as a number; further unlabelled rows are groups of their own.
     chosen : bool array of shape (n_rows,) or None
-        Which rows have a label that was not drawn at random; None: none has.
+        Which rows have a label that was not drawn at random; None: no row has.
     weight : array of shape (n_rows,) or None
-        Weights with which labelled rows stand for the unlabelled ones, whose own is 1; None: all
-        are 1.
+        Weights of the rows: those of labelled rows let them represent the unlabelled ones, which
+        have the weight 1. None: all are 1.
     """
 
     X: Any
@@ -87,7 +87,7 @@ class PartlyLabeledTable:
 
     @property
     def labels(self) -> KnownLabels:
-        """The same of classes."""
+        """The same, for classes."""
         assert isinstance(self.known, KnownLabels), "numbers are predicted"
         return self.known
 
@@ -121,7 +121,7 @@ class PartlyLabeledTable:
         return None if self.weight is None else self.weight[rows]
 
     def fit_arguments(self, rows: Index) -> tuple[Any, Mask | None, Floats | None]:
-        """Return what ``fit`` is given with some rows: groups, chosen ones and weights."""
+        """Return what else models receive for some rows: groups, mask of chosen rows, weights."""
         chosen = None if self.chosen is None else self.chosen[rows]
         return self.groups_of(rows), chosen, self.weight_of(rows)
 
@@ -132,17 +132,17 @@ class PartlyLabeledTable:
 
     @property
     def drawn_target(self) -> Target:
-        """The labels that were drawn at random; rows with another one count as unlabelled."""
+        """The labels that were drawn at random; rows with other labels count as unlabelled."""
         return self.target.drawn(self.chosen)
 
     @property
     def drawn(self) -> Known:
-        """The same as what is known."""
+        """The known labels that were drawn at random."""
         return self.drawn_target.known
 
     @property
     def labeled_in_words(self) -> str:
-        """How many labels were drawn and chosen, as part of a list: "40 labelled, 18 chosen"."""
+        """The numbers of drawn and chosen labels, as part of a list: "40 labelled, 18 chosen"."""
         drawn = f"{self.n_labeled - self.n_chosen:,} labelled"
         return f"{drawn}, {self.n_chosen:,} chosen" if self.n_chosen else drawn
 
@@ -165,7 +165,7 @@ def read_table(
 ) -> PartlyLabeledTable:
     """Return a table from the arguments of ``compare``; a DataFrame stays one.
 
-    ``name`` is that of the column with the labels.
+    ``name`` is the name of the column with the labels.
     """
     X = _read_rows(X, "X")
     target = read_target(y, count_rows(X), target_kind, name, bounds)
@@ -192,7 +192,7 @@ def read_table(
 def read_target(
     y: Any, n_rows: int, target_kind: str = AUTO, name: str = "", bounds: Any = None
 ) -> Target:
-    """Return what a y of n_rows rows asks to predict."""
+    """Return the target in a y of n_rows rows."""
     known, kind = read_known(y, n_rows, target_kind, bounds)
     if isinstance(known, KnownLabels):
         return ClassTarget(known, kind)
@@ -238,10 +238,10 @@ def check_numbers(
 def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
     """Return a pipeline of a transformer and a classifier, or the latter without the former.
 
-    The baseline of a safe stack must be that of the comparison. So the stack receives features of
-    a table as labelled rows prepare them, and keeps the scales of categories, text and embeddings.
-    It weighs and reduces the terms of text itself, for each of its candidates; before any other
-    classifier a step does so.
+    The baseline of a safe stack must equal that of the comparison. So the stack receives features
+    of a table that were prepared by the labelled rows, and keeps the scales of categories, text and
+    embeddings. It weights and reduces the terms of text itself, for each of its candidates; other
+    classifiers have a step for this.
     """
     if prepare is None:
         return classifier
@@ -278,8 +278,8 @@ class Task:
     train, test : array of int
         Rows of the table.
     cv : list of pairs, or None
-        Positions among the training rows by which a classifier that judges itself splits them;
-        None: as it does by itself.
+        Splits of a classifier that judges itself, as positions among the training rows; None: its
+        own splits.
     """
 
     stage: str
@@ -296,10 +296,10 @@ class Task:
 
 
 def turn_of(task: Task) -> int:
-    """Return when a fit is made, if there is no time budget.
+    """Return the turn of a fit after the first answer, if there is no time budget.
 
-    After those of the first answer: a first one of every classifier shows how long the others take.
-    The longest follow, so that no process waits for them in the end.
+    The first fit of every classifier comes first, to show how long the others take. The longest
+    follow, so that no process has to wait for them in the end.
     """
     if task.stage == ALL and task.number == 0:
         return 0
@@ -313,7 +313,7 @@ def weight_of(task: Task) -> float:
 
 
 def parts_of(task: Task) -> int:
-    """Return how many fits a fit consists of: its folds and the final one, if it judges itself."""
+    """Return how many fits a task consists of: its folds and a final one, if it judges itself."""
     last = last_step(task.entry.estimator)
     if not judges_itself(last):
         return 1
@@ -321,7 +321,7 @@ def parts_of(task: Task) -> int:
 
 
 def classifier_name(unit_name: str) -> str:
-    """Return the name of the classifier that a fit with the given name is of."""
+    """Return the name of the classifier in the name of a fit."""
     return unit_name.partition("/")[2]
 
 
@@ -336,9 +336,9 @@ class ComparisonPlan:
     baselines, methods : sequence of Entry
         The classifiers.
     cv : int, splitter, iterable or None
-        How the labelled rows are split; None and numbers keep groups together.
+        How the labelled rows are split; None or a number keeps groups together.
     n_repeats : int
-        How often, if ``cv`` is a number.
+        How often they are split, if ``cv`` is a number.
     curves : bool
         Whether to compute learning curves.
     nested : bool
@@ -367,7 +367,7 @@ class ComparisonPlan:
 
     @property
     def baseline_in_words(self) -> str:
-        """The baseline as part of a sentence; the user's is named."""
+        """The baseline as part of a sentence, with its names if the user chose it."""
         names = " and ".join(entry.name for entry in self.baselines)
         return f"the {BASELINE} ({names})" if self.own_baseline else TUNED
 
@@ -382,7 +382,7 @@ class ComparisonPlan:
         return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
 
     def is_first(self, task: Task) -> bool:
-        """Return whether the verdict on the safe stacks, if there are any, needs a fit."""
+        """Return whether the verdict on safe stacks, if there are any, depends on a fit."""
         if task.stage not in (ALL, CROSS_FITTED) or not self.first_methods:
             return False
         return task.entry.name in {e.name for e in (*self.baselines, *self.first_methods)}
@@ -458,8 +458,8 @@ class ComparisonPlan:
     def rounds(self) -> Iterator[list[Task]]:
         """Yield the fits in rounds, the most important first.
 
-        They are: the first repeat for the baselines; the methods that judge themselves; the first
-        split, then the others of the first repeat, for the other methods; further repeats; learning
+        These are the first repeat for the baselines; the methods that judge themselves; the first
+        split, then the rest of the first repeat, for the other methods; further repeats; learning
         curves.
         """
         entries, folds = self.split_entries, range(self.n_folds)
@@ -501,7 +501,7 @@ class ComparisonPlan:
         """Return a fit to all labelled rows that holds out none.
 
         The classifier is cross-fitted in splits of the comparison, so that it and the baseline
-        predict the same rows after training on the same others.
+        predict the same rows after training on the same rows.
         """
         labeled = self.table.known.labeled
         rows = _rows_for(entry, labeled, unlabeled)
@@ -517,9 +517,9 @@ class ComparisonPlan:
         return self.folds(repeat)[fold]
 
     def _part(self, train: Index, share: float, number: int) -> Index:
-        """Return a part of the training rows of each class; larger parts add rows.
+        """Return a part of the training rows of each class; larger parts include smaller ones.
 
-        Chosen ones are in every part.
+        Every part includes the chosen rows.
         """
         rng, of_chosen = rng_for(self.seed, "labelled", number), self._are_chosen(train)
         parts, train = [train[of_chosen]], train[~of_chosen]
@@ -548,7 +548,7 @@ class ComparisonPlan:
     def _rarest(self) -> tuple[int, int]:
         """The fewest rows of a stratum in a training set of the first repeat, and that stratum.
 
-        Chosen ones do not count: a part of the training set has all of them.
+        Chosen rows do not count, because every part of a training set has all of them.
         """
         least = self.class_counts(0, drawn=True).min(axis=0)
         return int(least.min()), int(least.argmin())
@@ -556,7 +556,8 @@ class ComparisonPlan:
     def class_counts(self, repeat: int, *, drawn: bool = False) -> Index:
         """Return the numbers of rows of each class in the training sets of a repeat.
 
-        All rows of a numeric target are one class. Only those drawn at random count if ``drawn``.
+        All rows of a numeric target are one class. With ``drawn``, only labels drawn at random
+        count.
         """
         strata, trains = self.table.known.strata, [fold.train for fold in self.folds(repeat)]
         if drawn:
@@ -567,10 +568,9 @@ class ComparisonPlan:
     def inner_folds(self, *, within: bool = False) -> int:
         """Return the number of folds in which the default classifiers are tuned.
 
-        A training set of a further repeat in which some class has a single row is not counted:
-        nothing can be tuned in it, and its repeat is no part of the result. ``within`` asks for
-        tuning within the folds in which decision rules are chosen, as far as a class has enough
-        rows for that.
+        A training set of a further repeat in which some class has a single row does not count:
+        nothing can be tuned in it, and its repeat is not part of the result. ``within`` is for
+        tuning inside the folds that choose decision rules, if every class has enough rows for that.
         """
         counts = self.class_counts(0)
         if counts.min() < 2:
@@ -594,14 +594,14 @@ class ComparisonPlan:
 
     @property
     def missing_points(self) -> list[str]:
-        """Sentences on the points of learning curves that these rows do not allow."""
+        """Sentences on the points of learning curves for which there are too few rows."""
         if not self.curves or len(drawn := self._labeled_shares) == len(LABELED_SHARES):
             return []
         curve, n_labeled = "The learning curve over labelled rows", len(self.table.drawn.labeled)
         if n_labeled < MIN_LABELED_FOR_CURVE:
             return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
         (least, code), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
-        name = self.table.labels.classes.tolist()[code]  # all rows of numbers are enough
+        name = self.table.labels.classes.tolist()[code]  # only classes can be too few
         shares = " and ".join(f"{share:.0%}" for share in lost)
         return [
             f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
@@ -616,8 +616,8 @@ class ComparisonPlan:
             part = order[: round(share * table.n_unlabeled)]
             stage = f"{N_UNLABELED}={len(part)}"
             tasks = self._round(stage, 0, using, folds, unlabeled=part)
-            # One more point in one repeat is enough for a slow fit; that of no unlabelled rows is
-            # known.
+            # One more point in one repeat is enough for a slow fit; the point without unlabelled
+            # rows is known.
             if share == UNLABELED_SHARES[-1]:
                 tasks += [self._whole(stage, _self_judged(e, n_repeats=1), part) for e in once]
             yield tasks
@@ -631,7 +631,7 @@ class ComparisonPlan:
     def config(self) -> dict[str, Any]:
         """What stored fits depend on; classifiers, repeats and curves may be added later.
 
-        Every part is a setting of its own, because an error names those that differ.
+        Every part is a separate setting, because errors name the settings that differ.
         """
         table = self.table
         counts = f"{table.n_labeled} of {table.n_rows} known"
@@ -665,7 +665,7 @@ def _rows_for(entry: Entry, labeled: Index, unlabeled: Index) -> Index:
 
 
 def _self_judged(entry: Entry, **settings: Any) -> Entry:
-    """Return an entry with settings of how its classifier judges itself, if that does so."""
+    """Return an entry with other settings for a classifier that judges itself; else unchanged."""
     if not judges_itself(last_step(entry.estimator)):
         return entry
     estimator = clone(entry.estimator)
@@ -687,16 +687,16 @@ def rng_for(seed: int, *purpose: str | int) -> np.random.Generator:
 
 
 def read_seed(random_state: Any) -> int:
-    """Return the seed that a random_state of scikit-learn stands for: an integer is its own."""
+    """Return the seed that a scikit-learn random_state stands for; an integer is its own seed."""
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def seeded(estimator: Any, seed: int, *purpose: str | int) -> Any:
-    """Return a clone in which every random_state that was left open is a number.
+    """Return a clone in which every random_state that was None is a number.
 
-    Without it, a run could not be repeated, and a resumed one would mix two streams of numbers.
+    Otherwise a run could not be repeated, and a resumed run would mix two streams of numbers.
     """
     estimator = clone(estimator)
     open_ = [

@@ -1,11 +1,11 @@
-"""The finished fits of a comparison: what each of them predicted, and the baseline they average to.
+"""The finished fits of a comparison: their predictions, and the average of the baselines.
 
-A fit keeps predictions, not scores of them, so that any scoring can be applied afterwards. It is
-stored as one line of JSON; a folder that an earlier version wrote may lack some of its parts.
+A fit keeps predictions rather than their losses, so that any scoring can be applied afterwards. It
+is stored as one line of JSON; folders from earlier versions may lack some of its parts.
 
 Learning curves are over the number of unlabelled or of labelled rows. A point is the mean loss over
 the splits of the first repeat. A method that judges itself has no splits: its points are those of
-the baseline, plus the difference that it found.
+the baseline plus the difference that it found.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class OwnDifference:
     Attributes
     ----------
     difference : Difference
-        Of their losses.
+        Difference of their losses.
     disagreement : Disagreement or None
         How often they predict different classes, if they are judged by errors.
     """
@@ -51,7 +51,7 @@ class OwnDifference:
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """The cross-fitted predictions of a method that judged itself.
+    """The cross-fitted predictions of a method that judges itself.
 
     Attributes
     ----------
@@ -82,19 +82,19 @@ class Fit:
     seconds : float
         Time of the fit and its predictions.
     note : str or None
-        The warnings of the fit; of one that failed, the error.
+        The warnings of the fit; if it failed, the error.
     predicted, scores : list or None
         Classes, or numbers, and scores of the held-out rows. ``predicted`` is None if the fit
         failed, ``scores`` if the model has none.
     twin, twin_scores : list or None
         The same by the supervised twin, if there is one.
     probe, twin_probe, probe_scores : list or None
-        Classes of some unlabelled rows, by the classifier and its twin; their scores by a baseline.
+        Classes of some unlabelled rows by the classifier and its twin, and a baseline's scores.
     verdicts : dict of str to OwnDifference
-        Of a method that judged itself: how it differs from its own "baseline", which may be
+        For a method that judges itself: how it differs from its own "baseline", which may be
         another model than that of the comparison, and from its "supervised" twin.
     notes : list of str
-        What such a method approximated or left out.
+        Approximations and omissions of such a method.
     limited : bool
         Whether it left out something for lack of time.
     held_out : CrossFitted or None
@@ -103,7 +103,7 @@ class Fit:
         Classes, or numbers, of all unlabelled rows, by such a method ("own") and by its
         "supervised" stack.
     model : classifier or None
-        Such a method as it was fitted, to the names of classes. It is not stored.
+        Such a method, fitted to the names of classes. It is not stored.
     """
 
     stage: str
@@ -190,7 +190,7 @@ class HeldOutPredictions:
     folds : sequence of Fold
         The splits.
     splits : sequence of Predictions
-        The predictions for the rows that each holds out.
+        The predictions for the rows that each split holds out.
     """
 
     folds: Sequence[Fold]
@@ -218,11 +218,11 @@ class Records:
     done : dict of unit to Fit
         The fits, the failed ones included.
     left_out : list of str
-        A sentence for whatever the time budget left out.
+        Sentences on what the time budget left out.
     seconds : float
         Time that this run took.
     models : dict of str to model
-        What was fitted to all rows since, by name.
+        Models that were fitted to all rows afterwards, by name.
     """
 
     plan: ComparisonPlan
@@ -242,7 +242,7 @@ class Records:
         return [fit for fit in fits if fit is not None]
 
     def predictions(self, fit: Fit, twin: bool = False) -> Predictions:
-        """Return what a fit, or its twin, predicted for the rows held out."""
+        """Return the predictions of a fit, or of its twin, for the rows held out."""
         predicted, scores = (fit.twin, fit.twin_scores) if twin else (fit.predicted, fit.scores)
         target = self.plan.table.target
         truth = target.y[np.array(fit.test, dtype=np.intp)]
@@ -268,8 +268,8 @@ class Records:
     def splits(self) -> list[int]:
         """Numbers of the splits that are part of the result.
 
-        They are those of the repeats in which all baselines were fitted, so that every labelled
-        row counts the same; if there is no such repeat, the splits in which they were.
+        Those of repeats in which all baselines were fitted, so that every labelled row counts the
+        same; without such a repeat, the splits in which all were fitted.
         """
         size, names = self.plan.n_folds, [entry.name for entry in self.plan.baselines]
         fitted = [
@@ -297,9 +297,9 @@ class Records:
         return [self.plan.split(number) for number in self.splits]
 
     def equivalence(self, loss: Loss) -> float:
-        """Return the difference that counts as none, if nobody says: a point, or a share of costs.
+        """Return the default practical equivalence: one point, or a share of costs or of the loss.
 
-        That of numbers is a share of the loss of the baseline. The share of costs is rounded to two
+        For numbers it is a share of the baseline's loss. The share of costs is rounded to two
         digits.
         """
         if loss.scoring != COST:
@@ -331,7 +331,7 @@ class Records:
         Returns
         -------
         HeldOutPredictions or None
-            Of a method that judged itself, in the splits in which it was cross-fitted.
+            For a method that judges itself, in the splits in which it is cross-fitted.
         """
         if name in self.cross_fitted:
             cross_fitted = self.cross_fitted[name].held_out
@@ -351,9 +351,9 @@ class Records:
         return HeldOutPredictions(folds, [every.take(part) for part in parts])
 
     def beside_baseline(self, fit: Fit) -> tuple[HeldOutPredictions, HeldOutPredictions] | None:
-        """Return what a method that judged itself and the baseline predict, in the same splits.
+        """Return the predictions of a method that judges itself, and of the baseline, by split.
 
-        Both were trained on the same labels there, and predict the same rows.
+        In each split both were trained on the same labels, and predict the same rows.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Records:
         Returns
         -------
         (HeldOutPredictions, HeldOutPredictions) or None
-            In the splits in which the baseline was fitted; None if there are none.
+            Both, in the splits in which the baseline was fitted; None if there are none.
         """
         if fit.held_out is None:
             return None
@@ -379,7 +379,7 @@ class Records:
         return HeldOutPredictions(folds, mine), HeldOutPredictions(folds, others)
 
     def own_difference(self, fit: Fit, loss: Loss) -> Difference | None:
-        """Return how the loss of such a method differs from the baseline's; None: not known."""
+        """Return the difference of such a method's loss from the baseline's; None if unknown."""
         if (both := self.beside_baseline(fit)) is None:
             return None
         mine, others = both
@@ -406,8 +406,8 @@ class Records:
         Returns
         -------
         float
-            Mean over splits, of the rows ``plan.probe``: the share of those for which they predict
-            different classes, or the root mean square of the difference of predicted numbers.
+            Mean over splits, for the rows ``plan.probe``: the share with different predicted
+            classes, or the root mean square of the difference of predicted numbers.
         """
         parts = [self.every(entry.name) for entry in self.plan.baselines]
         scores = [[fit.probe_scores for fit in fits] for fits in parts]
@@ -423,7 +423,7 @@ class CurvePoint(PlainRecord):
     Attributes
     ----------
     axis : {"n_unlabeled", "n_labeled"}
-        The rows whose number varies.
+        Which number of rows varies.
     n : int
         Their number.
     name : str
@@ -431,7 +431,7 @@ class CurvePoint(PlainRecord):
     loss : float
         Its mean loss.
     standard_error : float
-        Of that mean or, of a method that judges itself, of the difference from the baseline.
+        Standard error of the loss or, for a method that judges itself, of the difference.
     """
 
     axis: str
@@ -464,7 +464,7 @@ def learning_curves(records: Records, loss: Loss, baseline_loss: float) -> list[
 def _split_points(
     records: Records, loss: Loss, axis: str, size: int, stage: str
 ) -> Iterator[CurvePoint]:
-    """Yield the points of all classifiers that have all splits; two of them are the least."""
+    """Yield the points of all classifiers that finished all splits, at least two."""
     plan, first = records.plan, range(records.plan.n_folds)
     names = [entry.name for entry in plan.split_entries if entry in plan.methods]
     baseline_stage = ALL if axis == N_UNLABELED else stage
@@ -493,9 +493,9 @@ def _weights_of_folds(plan: ComparisonPlan) -> list[Floats | None]:
 def _own_points(
     records: Records, loss: Loss, size: int, stage: str, baseline_loss: float
 ) -> Iterator[CurvePoint]:
-    """Yield the points of methods that judge themselves, as changes to the baseline's point.
+    """Yield the points of methods that judge themselves, as changes from the baseline's point.
 
-    Without unlabelled rows such a method is its supervised stack.
+    The point without unlabelled rows is that of the supervised stack.
     """
     for name, whole in records.cross_fitted.items():
         fit, less = records.get(name, stage=CROSS_FITTED if stage == ALL else stage), 0.0

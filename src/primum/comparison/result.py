@@ -1,9 +1,9 @@
-"""What a comparison found: losses, differences from the baseline, verdicts, recommendation.
+"""The result of a comparison: losses, differences from the baseline, verdicts, recommendation.
 
 The baseline is the average of the scores of the tuned baselines (ridge and logistic regression by
-default): it is usually close to the better of the two, which is not known beforehand. A method is
+default): it is usually close to the better of the two, which is unknown beforehand. A method is
 said to help or to harm only if the probability of that is at least ``level``, adjusted for the
-number of methods, because several are compared.
+number of methods.
 """
 
 from collections.abc import Sequence
@@ -89,8 +89,8 @@ class Comparison:
     loss : Loss
         How predictions are judged.
     equivalence : float
-        Differences up to this size count as none; where numbers are predicted, this share of the
-        loss of the baseline.
+        Differences up to this size count as none; for numeric targets, as a share of the loss of
+        the baseline.
     level : float
         The probability that an answer needs.
     data_alerts : sequence of Alert
@@ -100,17 +100,17 @@ class Comparison:
     headline : Headline
         The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
     alerts : list of Alert
-        Reasons to trust the answer less, each with ``kind``, ``text`` and ``withholds``: whether no
-        help is claimed because of it.
+        Reasons to trust the answer less, each with ``kind``, ``text`` and ``withholds``, which says
+        whether it prevents a claim of help.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     model_card : ModelCard, NumberCard or None
         The recommended model on held-out rows: its loss with an interval that allows for the choice
         among the methods, the loss of guessing, recall and precision of every class, the confusion
         matrix, the number of unlabelled rows that it assigns to every class, and ``alerts`` if it
-        hardly beats guessing or does not find a class. For numbers: R2, sizes of errors, held-out
-        rows with the largest ones, and how many predictions for unlabelled rows are outside the
-        range of the known numbers. None if its predictions are not known.
+        hardly beats guessing or does not find a class. For numbers: R2, sizes of errors, the
+        held-out rows with the largest errors, and how many predictions for unlabelled rows are
+        outside the range of the known numbers. None if its predictions are not known.
     table : DataFrame
         One row per classifier: mean loss on held-out rows, its observed difference from the
         baseline's, the estimated change with its interval (see Notes of ``compare``), the
@@ -135,8 +135,8 @@ class Comparison:
         What was done to each column of a table; empty for arrays.
     decision : Decision or None
         With costs, or a scoring of one of two classes: the threshold of the recommended model, its
-        interval from resamples of the labelled rows, and precision and recall against the
-        threshold. None otherwise.
+        interval from resamples of the labelled rows, and precision and recall over the threshold.
+        None otherwise.
     changed : Changes or None
         The unlabelled rows for which the recommended method and the baseline predict different
         classes; if the baseline is recommended, the most promising method is compared with it. None
@@ -146,9 +146,9 @@ class Comparison:
         far; see ``rows_to_label`` and ``settle``. None if the scoring is not the error, if there
         are no unlabelled rows, or if the baselines cannot be averaged into one model.
     settled : SettledComparison or None
-        What is settled so far; much may be, even before the first label.
+        What is settled so far, which may be much even before the first label.
     coefficients : list of Coefficient
-        Those of a linear baseline, fitted to all labelled rows, in prepared features.
+        Coefficients of a linear baseline, fitted to all labelled rows, for prepared features.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Comparison:
     problem: "TableProblem | None" = None
     prepare: Any = None
     independent_rows: bool = False
-    # For the command: the table of which the compared one is a sample, and its words.
+    # For the command: the larger table that the compared one is a sample of, and its wording.
     whole: "pd.DataFrame | None" = None
     labelling: LabellingWords = IN_PYTHON
 
@@ -220,7 +220,7 @@ class Comparison:
 
     @property
     def _without_baselines(self) -> list[str]:
-        """A sentence on the splits that are no part of the result, because a baseline failed."""
+        """A sentence on the splits that are left out of the result, because a baseline failed."""
         names = {entry.name for entry in self.plan.baselines}
         failed = {f.split for f in self.failures if f.name in names and f.stage == ALL}
         if not failed:
@@ -236,7 +236,7 @@ class Comparison:
         return self.loss.needs_scores and any(fit.scores is None for fit in fits)
 
     def _can_be_judged(self, entry: Entry) -> bool:
-        """Return whether a method judged itself, or has what is needed of every split."""
+        """Return whether a method judged itself, or has the predictions needed in every split."""
         if entry in self.plan.cross_fitted:
             fit = self.records.cross_fitted.get(entry.name)
             return fit is not None and self.records.beside_baseline(fit) is not None
@@ -245,13 +245,13 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What the methods that judge themselves approximated or left out."""
+        """Approximations and omissions of the methods that judge themselves."""
         fits = self.records.cross_fitted.values()
         return [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
 
     @cached_property
     def methods(self) -> list[MethodResult]:
-        """The results of the baseline, its parts and all methods that failed in no split."""
+        """The results of the baseline, its parts and all methods without a failed split."""
         split = [e for e in self.plan.split_entries if e in self.plan.methods]
         entries = [e for e in (*self.plan.cross_fitted, *split) if self._can_be_judged(e)]
         differences = [self._difference(entry) for entry in entries]
@@ -300,7 +300,7 @@ class Comparison:
 
     @cached_property
     def _judge(self) -> HeldOut:
-        """What judges the predictions of all splits."""
+        """The judge of the predictions of all splits."""
         return self.plan.judge(self.records.folds, self.equivalence)
 
     @cached_property
@@ -393,7 +393,7 @@ class Comparison:
 
     @cached_property
     def _size(self) -> float:
-        """The unit of differences of losses: 1 or, of numbers, the loss of the baseline."""
+        """The unit of differences of losses: 1 or, for numbers, the loss of the baseline."""
         return self._judge.size(self._baseline, self.loss)
 
     @property
@@ -421,16 +421,16 @@ class Comparison:
 
     @cached_property
     def _held_out_card(self) -> ModelCard | NumberCard | None:
-        """What held-out rows say of the recommended model, before it is fitted to all rows."""
+        """The card of the recommended model from held-out rows, before it is fitted to all rows."""
         return self.plan.table.target.card(self, self.recommended)
 
     @cached_property
     def alerts(self) -> list[Alert]:
-        """What changes how far the answer may be believed."""
+        """Warnings that limit how far the answer can be trusted."""
         table, drift = self.plan.table, self._on_drift
         copies = copies_note(take_rows(table.X, table.known.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
-            drift = ""  # rows of the same few subjects look alike, whatever the others are
+            drift = ""  # rows of the same few subjects look alike anyway
         shift = "" if self.shift is None else self.shift.text
         texts = {
             **{"time": self._hurry, "drift": drift, "shift": shift, "copies": copies},
@@ -448,7 +448,7 @@ class Comparison:
 
     @property
     def _on_drift(self) -> str:
-        """That labelled and unlabelled rows differ, and what can be done, unless it was."""
+        """A sentence on drift, with its remedies unless one was used; empty without drift."""
         if self.drift is None or not self.drift.found:
             return ""
         options = self.plan.table.target.shift_options
@@ -456,7 +456,7 @@ class Comparison:
 
     @property
     def _on_chosen(self) -> str:
-        """What chosen labels do to errors, although they only train."""
+        """A sentence on how chosen labels bias errors, although they only train; else empty."""
         table = self.plan.table
         if not table.n_chosen:
             return ""
@@ -469,7 +469,7 @@ class Comparison:
 
     @property
     def _hurry(self) -> str:
-        """What the time budget left out of the methods that use unlabelled rows."""
+        """A sentence on methods with unlabelled rows that the time budget left out; else empty."""
         done = {fit.name for fit in self.records.done.values()}
         left = [e.name for e in self.plan.methods if e.uses_unlabeled and e.name not in done]
         if any(fit.limited for fit in self.records.cross_fitted.values()):
@@ -483,7 +483,7 @@ class Comparison:
 
     @cached_property
     def findings(self) -> Findings:
-        """What the headline is written from."""
+        """The findings from which the headline is written."""
         main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
         failed = {f.name for f in self.failures if f.stage in main} - judged
         sample = str(self._judge.sample).rstrip(",") if self.compared else ""
@@ -515,8 +515,8 @@ class Comparison:
     def first_answer(self) -> str:
         """The verdict on the safe stacks in a few lines, before other methods are fitted.
 
-        Their level is that of the final answer, which is adjusted for all methods. Empty if they
-        could not be judged.
+        It uses the level of the final answer, which is adjusted for all methods. Empty if safe
+        stacks could not be judged.
         """
         plan, first = self.plan, self.plan.first_methods
         level = 1 - (1 - self.level) * len(first) / len(plan.methods)
@@ -535,16 +535,16 @@ class Comparison:
     def fit_recommended(self) -> Any:
         """Fit the recommended model, with its preparation, to all rows.
 
-        The baseline, if that is recommended, is the average of the probabilities of its parts.
-        After ``settle`` it is the model to use on the unlabelled rows, fitted again to all labels,
-        the new ones included. This is usually a better model than the one that was judged, which
-        ``fit`` returns, but nobody has judged it.
+        If the baseline is recommended, it is the average of the probabilities of its parts. After
+        ``settle``, the model to use on the unlabelled rows is fitted again to all labels, the new
+        ones included. It is usually better than the model that was judged, which ``fit`` returns,
+        but has not been judged itself.
 
         Returns
         -------
         estimator
             A fitted scikit-learn Pipeline of preparation and model (without ``prepare``, the model
-            alone), which predicts classes by name, or numbers, from rows as they were given.
+            alone), which predicts names of classes, or numbers, from rows as they were given.
         """
         asked = self.settlement if self._settlements else None
         if asked is None or not asked.labels:
@@ -584,7 +584,7 @@ class Comparison:
 
     @cached_property
     def model_card(self) -> ModelCard | NumberCard | None:
-        """What is known of the recommended model; it is fitted to predict the unlabelled rows."""
+        """The card of the recommended model, which is fitted to predict the unlabelled rows."""
         card, table, name = self._held_out_card, self.plan.table, self.recommended
         if card is None or not table.n_unlabeled:
             return card
@@ -609,7 +609,7 @@ class Comparison:
 
     @property
     def row_ids(self) -> AnyArray | None:
-        """What identifies the rows, if the table has a column for that."""
+        """Identifiers of the rows, if the table has a column of these."""
         return None if self.problem is None else self.problem.ids
 
     @cached_property
@@ -619,12 +619,12 @@ class Comparison:
 
     @cached_property
     def _asked_models(self) -> Models:
-        """The predictions for all rows that labels are asked for."""
+        """The predictions for all rows that may be asked for labels."""
         return self._predicted if self.whole is None else Models(self, self.whole)
 
     @cached_property
     def changed(self) -> Changes | NumberChanges | None:
-        """The unlabelled rows for which a method and the baseline predict something else."""
+        """The unlabelled rows for which the predictions of a method and the baseline differ."""
         best, table = self.findings.best, self.plan.table
         if best is None or not table.n_unlabeled:
             return None
@@ -634,7 +634,7 @@ class Comparison:
 
     @cached_property
     def shares(self) -> EstimatedShares | None:
-        """The shares of the classes among the unlabelled rows; the baseline is fitted for them."""
+        """The class shares of the unlabelled rows, for which the baseline is fitted again."""
         failed = {failure.name for failure in self.failures}
         if any(entry.name in failed for entry in self.plan.baselines):
             return None
@@ -644,7 +644,7 @@ class Comparison:
 
     @cached_property
     def decision(self) -> Decision | None:
-        """The threshold of the recommended model, with precision and recall against it."""
+        """The threshold of the recommended model, with precision and recall over thresholds."""
         objective = self.loss.objective
         if objective is None or objective.positive is None:
             return None
@@ -652,7 +652,7 @@ class Comparison:
 
     @property
     def settlement(self) -> Settlement | None:
-        """What labels of some unlabelled rows can settle, and those given so far."""
+        """The questions that labels can settle, the rows to label, and the labels so far."""
         if why_not(self):
             return None
         if not self._settlements:
@@ -673,20 +673,19 @@ class Comparison:
     def rows_to_label(
         self, n: int | None = None, *, show_predictions: bool = False
     ) -> "pd.DataFrame":
-        """Return the unlabelled rows whose labels settle which model is better on these rows.
+        """Return the unlabelled rows whose labels settle which model is better on all of them.
 
-        They are rows for which fitted models predict different classes, in a random order that
-        depends on ``random_state`` only and on which the answer of ``settle`` relies: label them
-        from the top. Rows that have a label already are left out.
+        Fitted models predict different classes for these rows. They are in a random order that
+        depends only on ``random_state``. The answer of ``settle`` relies on this order, so label
+        them from the top. Rows that have a label already are left out.
 
         Parameters
         ----------
         n : int, default=None
-            How many; None means as many as are expected to be needed, the upper end of the range
+            Number of rows; None means the number expected to be needed, the upper end of the range
             in ``settlement.request``.
         show_predictions : bool, default=False
-            Whether to add columns with what the models predict. A labeller who sees them is
-            biased.
+            Whether to add columns with the models' predictions, which bias a labeller.
 
         Returns
         -------
@@ -700,7 +699,7 @@ class Comparison:
     def settle(
         self, labels: Any, *, correct: bool = False, verbose: bool = True
     ) -> SettledComparison:
-        """Find out which model makes fewer errors on the unlabelled rows, from labels of some.
+        """Settle which model makes fewer errors on the unlabelled rows, from labels of some.
 
         Labels accumulate over calls. You may read the answer after each one, and stop at any time.
 
@@ -708,8 +707,8 @@ class Comparison:
         ----------
         labels : mapping, Series or DataFrame
             Classes of rows of ``rows_to_label`` by their name ("r17"), id or position, or that
-            table with its label column filled. Empty cells are no labels, "?" is a row that nobody
-            can decide.
+            table with its label column filled. Empty cells are no labels, "?" marks a row that
+            nobody can decide.
         correct : bool, default=False
             Whether labels may replace those given earlier for the same rows.
         verbose : bool, default=True
@@ -721,7 +720,7 @@ class Comparison:
             With ``answer``, ``low`` and ``high`` (bounds of the change in errors, in rows),
             ``n_labels``, ``expected_more``, ``pairs`` and ``text``.
         """
-        asked = self._asked()  # before the models, which those of numbers cannot be
+        asked = self._asked()  # first, so that numeric targets raise the right error
         table_labels = self._asked_models.known_labels()
         settlement = asked.with_labels(labels, known=table_labels, correct=correct)
         self._settlements.append(settlement)
@@ -796,24 +795,24 @@ class Comparison:
         }
 
     def said_in(self, labelling: LabellingWords) -> Self:
-        """Return the same result in other words on how rows are labelled.
+        """Return the same result with another wording of how rows are labelled.
 
         Parameters
         ----------
         labelling : LabellingWords
-            The words.
+            The wording.
 
         Returns
         -------
         Comparison
-            With everything that was computed so far.
+            The result, with everything that was computed so far.
         """
         other = copy(self)
         object.__setattr__(other, "labelling", labelling)  # replace would fit everything again
         return other
 
     def plot(self) -> Any:
-        """Draw the changes to the baseline and the learning curves.
+        """Draw the changes from the baseline and the learning curves.
 
         Returns
         -------
@@ -838,7 +837,7 @@ class Comparison:
         Parameters
         ----------
         path : path, default=None
-            Where to write it as well.
+            A file to write it to as well.
 
         Returns
         -------

@@ -1,11 +1,11 @@
 """Running the fits of a comparison: in parallel, resumable, within a time budget.
 
-A fit that raises an exception becomes a record with its message. Held-out predictions are stored,
-not scores, so that any scoring can be applied to them afterwards.
+A fit that raises an exception becomes a record with its message. Held-out predictions are stored
+rather than their losses, so that any scoring can be applied afterwards.
 
-If rows come in groups, classifiers also tune their penalties in folds that keep groups together
-(``keep_groups``). Otherwise similar rows would be in both training and test sets, and the penalty
-chosen would be too small for new groups.
+If rows belong to groups, classifiers also tune their penalties in folds that keep groups together
+(``keep_groups``). Otherwise training and test sets would share similar rows, and the chosen penalty
+would be too small for new groups.
 """
 
 import os
@@ -55,19 +55,19 @@ from primum.reading.known import drawn_confidence, drawn_share
 def assume_drawn_shares(
     estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int, weight: Floats | None = None
 ) -> None:
-    """Let a classifier take the shares of the classes from labels drawn at random only.
+    """Let a classifier take the class shares only from labels that were drawn at random.
 
     Parameters
     ----------
     estimator : classifier or pipeline
-        About to be fitted, and changed. Concerned are ``prior="confidence"``, and transductive
-        SVMs without a prior, which assume the shares of the labelled rows.
+        Not fitted yet; it is changed in place. This concerns ``prior="confidence"``, and
+        transductive SVMs without a prior, which assume the shares of the labelled rows.
     codes, chosen : array
         Classes of the labelled rows, and which labels were not drawn at random.
     n_unlabeled : int
-        Number of unlabelled rows among those that it is fitted to.
+        Number of unlabelled rows that it is fitted to.
     weight : array, default=None
-        Weights of the labelled rows, with which they have the shares of the unlabelled ones.
+        Weights that give the labelled rows the shares of the unlabelled ones.
     """
     last = last_step(estimator)
     if isinstance(last, WithPrior) and isinstance(last.prior, str) and chosen.any():
@@ -77,13 +77,13 @@ def assume_drawn_shares(
         last.prior = drawn_share(codes, chosen, n_unlabeled, weight)
 
 
-# With a time budget, a fit is tried with an eighth of the unlabelled rows, if these are enough.
+# With a time budget, a trial fit uses an eighth of the unlabelled rows, if it is this many.
 TRIAL_PART, MIN_TRIAL_ROWS = 8, 50
-# A method that judges itself fits the baselines in about this many splits, whatever its limit.
+# A method that judges itself fits the baselines in about this many splits, whatever its time.
 MIN_SELF_JUDGED_SPLITS = 10
 # Its share of the time that is left when it begins.
 SELF_JUDGED_SHARE = 0.6
-# Whose predictions of the unlabelled rows are kept: those of the method, and of its twin.
+# Keys of the stored predictions for unlabelled rows: by the method, and by its supervised stack.
 OWN, SUPERVISED = "own", "supervised"
 
 
@@ -111,14 +111,14 @@ def run_comparison(
     n_jobs : int, default=1
         Number of processes; -1 means one per core.
     time_budget : float, optional
-        Seconds after which no fit is started that is expected to exceed them. A classifier that
-        would take too long is left out, repeats and learning curves are shortened.
+        Seconds. A fit that is expected to end later is not started. A classifier that would take
+        too long is left out, and repeats and learning curves are cut short.
     verbose : bool, default=True
         Whether to show progress.
     start : float, optional
-        When the time began, by ``time.monotonic``; default: now.
+        Start of the time budget, by ``time.monotonic``; by default now.
     first_answer : callable, optional
-        Called with the finished fits when baselines and safe stacks are fitted, if others follow.
+        Called with the finished fits once baselines and safe stacks are fitted, if others follow.
 
     Returns
     -------
@@ -148,7 +148,7 @@ class _Run:
     start: float
     first_answer: Callable[[Records], None] | None = None
     dropped: set[str] = field(default_factory=set)
-    folder: str | None = None  # where fits leave how long they expect to take
+    folder: str | None = None  # where fits log their progress
 
     @cached_property
     def records(self) -> Records:
@@ -161,7 +161,7 @@ class _Run:
             for unit, fit in self._work(rounds, stored):
                 if left is not None:
                     left.finish(unit, fit.seconds)
-                # A fit that was cut short is not the one that another run would ask for.
+                # A fit that was cut short is not stored, because another run would not ask for it.
                 if store is not None and not fit.limited:
                     store.append(unit, [fit.to_dict()])
                 records.done[unit] = fit
@@ -172,7 +172,7 @@ class _Run:
     def _time_left(
         self, rounds: list[list[Task]], stored: dict[Unit, Fit]
     ) -> Iterator[TimeLeft | None]:
-        """Yield an estimate of the time that is left; None if it is not shown."""
+        """Yield an estimate of the time left; None if it is not shown."""
         weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
         if not self.verbose or weights.keys() <= stored.keys():
             yield None
@@ -189,7 +189,7 @@ class _Run:
     def _work(
         self, rounds: list[list[Task]], stored: dict[Unit, Fit]
     ) -> Iterator[tuple[Unit, Fit]]:
-        """Yield the fits of all rounds that fit into the budget; stored ones are only kept."""
+        """Yield the fits of all rounds that the budget allows; stored ones are only passed on."""
         missing = []
         for tasks in rounds:
             self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
@@ -211,7 +211,7 @@ class _Run:
             yield from self._run_parallel(self._affordable(tasks))
 
     def _answer_first(self, rest: list[Task]) -> None:
-        """Pass on the fits of baselines and safe stacks, if others are still to be made."""
+        """Pass on the fits of baselines and safe stacks, if other fits remain."""
         if rest and self.plan.first_methods and self.first_answer is not None:
             self.first_answer(replace(self.records))  # a copy, because results are cached
 
@@ -241,9 +241,9 @@ class _Run:
                 self._drop(task.entry.name, needed)
 
     def _most_seconds(self, task: Task) -> float:
-        """Return about the longest that a first fit can take, from one with fewer rows.
+        """Return about the longest time that a first fit can take, from a trial with fewer rows.
 
-        Times grow no faster than the number of rows.
+        Times are taken to grow no faster than the number of unlabelled rows.
         """
         labeled = known_mask(self.plan.table.target.y[task.train])
         unknown = np.flatnonzero(~labeled)
@@ -255,7 +255,7 @@ class _Run:
         return fit.seconds * TRIAL_PART
 
     def _drop(self, name: str, seconds: float) -> None:
-        """Leave out a method for good."""
+        """Leave out a method in the whole comparison."""
         self.dropped.add(name)
         reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
         self.records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
@@ -269,7 +269,7 @@ class _Run:
     def _affordable(self, tasks: list[Task]) -> list[Task]:
         """Return the tasks that are expected to end in time, the fastest methods first.
 
-        In the first repeat a method is left out as a whole, later on the round is.
+        In the first repeat a slow method is dropped as a whole; later the whole round is dropped.
         """
         jobs, left = _n_processes(self.n_jobs), self._left
         tasks = [task for task in tasks if task.entry.name not in self.dropped]
@@ -310,7 +310,7 @@ def _n_processes(n_jobs: int) -> int:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all fits of a comparison have in common.
+    """What all fits of a comparison share.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class Shared:
     seed : int
         Seed of everything random.
     folder : str or None
-        Where fits leave how long they expect to take, if that is shown.
+        Where fits log their progress, if it is shown.
     """
 
     table: PartlyLabeledTable
@@ -334,7 +334,7 @@ class Shared:
 
     @classmethod
     def of(cls, plan: ComparisonPlan) -> "Shared":
-        """Return what the fits of a plan have in common."""
+        """Return what the fits of a plan share."""
         names = frozenset(entry.name for entry in plan.baselines)
         return cls(plan.table, plan.probe, names, plan.seed)
 
@@ -349,7 +349,7 @@ class Shared:
 
 
 def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[Unit, Fit]:
-    """Return (unit, fit), the fit limited to some seconds if it can be."""
+    """Return (unit, fit); a fit that judges itself can be limited to some seconds."""
     start = time.perf_counter()
     fit, note = Fit(task.stage, task.entry.name, task.number, task.test.tolist()), None
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
@@ -358,7 +358,7 @@ def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[
             fit = _predicted(_fitted(task, shared, seconds), task, shared, fit)
             texts = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             note = "; ".join(sorted(texts)) or None
-        except Exception as failure:  # a failing classifier is a result, and the run continues
+        except Exception as failure:  # a failure is a result too, and the run continues
             note = f"{type(failure).__name__}: {failure}"
     return task.unit, replace(fit, note=note, seconds=time.perf_counter() - start)
 
@@ -376,18 +376,18 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
     with _reported(shared.folder, task.unit):
         fit_arguments = shared.table.fit_arguments(task.train)
         fitted = fit_entry(replace(entry, estimator=estimator), X, y, *fit_arguments)
-    if task.cv is not None:  # pairs of positions mean nothing for other rows
+    if task.cv is not None:  # positions refer to the rows of this task
         last_step(fitted).set_params(cv=last_step(entry.estimator).cv)
     return fitted
 
 
 def is_kept(task: Task) -> bool:
-    """Return whether the model of a fit is kept: it judges itself, with all rows and by names."""
+    """Return whether the model of a fit is kept: it judges itself, on all rows with class names."""
     return task.stage == CROSS_FITTED and task.entry.is_of_primum
 
 
 def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
-    """Return a method that judges itself as a comparison fits it to all rows.
+    """Return a method that judges itself, fitted to all rows as in a comparison.
 
     Parameters
     ----------
@@ -399,14 +399,14 @@ def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
     Returns
     -------
     classifier
-        Fitted to the names of classes.
+        The method, fitted to the names of classes.
     """
     with one_blas_thread():
         return _fitted(plan.cross_fitting(entry), Shared.of(plan), None)
 
 
 def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
-    """Report the folds of a fit, inside a ``with`` block, if its progress is shown."""
+    """Log the folds of a fit inside a ``with`` block, if progress is shown."""
     return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
 
 
@@ -418,10 +418,10 @@ def fit_entry(
     chosen: Mask | None = None,
     weight: Floats | None = None,
 ) -> Any:
-    """Return an entry fitted to rows; groups of these stay together in whatever it tunes.
+    """Return an entry fitted to rows; whatever it tunes, groups of rows stay together.
 
     ``chosen`` marks rows whose labels were not drawn at random: a classifier that judges itself
-    holds none of them out, and others do not assume their shares of the classes. ``weight`` are the
+    never holds them out, and other classifiers do not use their class shares. ``weight`` are the
     weights of the rows.
     """
     last, steps = last_step(entry.estimator), getattr(entry.estimator, "steps", None)
@@ -462,7 +462,7 @@ def _fit_keeping(
 
 
 def _strata(estimator: Any, y: AnyArray) -> Index:
-    """Return known labels as codes of classes; numbers are one class."""
+    """Return known labels as class codes; all numbers are one class."""
     if learner_of(estimator) == REGRESSOR:
         return np.zeros(len(y), dtype=np.intp)
     return np.asarray(np.unique(y.astype(str), return_inverse=True)[1])
@@ -471,7 +471,7 @@ def _strata(estimator: Any, y: AnyArray) -> Index:
 def _codes_of(y: Any) -> Index:
     """Return labels as codes, in the order of the classes, as a prior has them.
 
-    Texts of numbers have another one.
+    Numbers written as text would be in another order.
     """
     return np.asarray(np.unique(np.array(y.tolist()), return_inverse=True)[1])
 
@@ -485,18 +485,18 @@ def limit_time(estimator: Any, seconds: float) -> None:
 
 
 def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
-    """Return a fit with what is kept of the fitted classifier."""
+    """Return a fit with the results that are kept of the fitted classifier."""
     if len(task.test) == 0:
         return _own_findings(fitted, task, shared, fit)
     fit = _with_predictions(fitted, task, shared, fit)
-    # The twin of a method that receives components of all rows is not without unlabelled rows.
+    # A twin that receives components of all rows has seen unlabelled rows too, so it is dropped.
     reduced = any(getattr(step, "reduce", False) for _, step in getattr(fitted, "steps", ()))
     return replace(fit, twin=None, twin_scores=None, twin_probe=None) if reduced else fit
 
 
 def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
-    """Return a fit with predictions for the rows that are held out, and for some others."""
-    # Rows are prepared once for all predictions: with a table, that takes longer than predicting.
+    """Return a fit with predictions for the held-out rows, and for some unlabelled ones."""
+    # Rows are prepared once for all predictions, because preparing a table takes longer.
     both = np.concatenate([task.test, shared.probe])
     rows = prepared_rows(fitted, shared.rows(both))
     classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
@@ -514,7 +514,7 @@ def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
 
 
 def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
-    """Return a fit with what a classifier that judges itself has found out."""
+    """Return a fit with the verdicts and predictions of a classifier that judges itself."""
     judged = last_step(fitted).own_verdict()
     verdicts = {
         against: OwnDifference(verdict.difference, verdict.disagreement)
@@ -566,7 +566,7 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
 
 
 def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, Any, Any, Any]:
-    """Return the predictions and scores of prepared rows, and those of the twin."""
+    """Return the predictions and scores of a classifier and of its twin for prepared rows."""
     predictions, twin = target.predict(fitted, X, name), getattr(fitted, "supervised_", None)
     if not hasattr(twin, "predict"):
         return *predictions, None, None

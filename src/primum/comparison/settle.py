@@ -1,17 +1,17 @@
-"""Settling a comparison on the unlabelled rows: which rows to label, and what their labels say.
+"""Settling a comparison on its unlabelled rows: which rows to label, and what labels say.
 
-The cross-validated verdict is about learning methods on rows not seen. A settlement is about fitted
-models on the unlabelled rows at hand: the two can differ in errors only where they predict
-different classes, which is known without a label (`primum.judging.error_bounds`). The questions are
+The cross-validated verdict is about methods on new rows. A settlement is about fitted models on the
+unlabelled rows at hand: two models can differ in errors only on rows for which they predict
+different classes, and these are known without labels (`primum.judging.error_bounds`). It compares
 
-* of a method that judges itself, such as the safe stack: against the baseline of the comparison,
-  and against its own supervised stack;
-* of the recommended method, if it is another one: against the baseline;
-* without a method that judges itself: of the most promising one against the baseline.
+* a method that judges itself, such as the safe stack, with the baseline of the comparison, and with
+  its own supervised stack;
+* the recommended method, if it is another one, with the baseline;
+* without a method that judges itself, the most promising method with the baseline.
 
-They are asked of all unlabelled rows of the table. Where the two verdicts disagree, the settlement
-is followed for these rows. What labels mean needs the settlement alone and a few findings, not the
-comparison, so that ``primum settle`` can write it again.
+All unlabelled rows of the table count. If settlement and cross-validation disagree, the settlement
+is followed on these rows. The meaning of labels depends only on the settlement and a few findings,
+so that ``primum settle`` can write it again without the comparison.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from primum.comparison.result import Comparison
 
 
-# What settled answers a cross-validated one is compatible with.
+# The settled answers that are compatible with each cross-validated one.
 COMPATIBLE = {
     HELP: (HELP, NOT_WORSE, OPEN),
     HARM: (HARM, NOT_BETTER, OPEN),
@@ -77,7 +77,7 @@ ANSWERS = {
     OPEN: "open",
     CANNOT_TELL: "cannot tell",
 }
-# The numbers of a chart are listed where a bound changes, at most at so many places.
+# The numbers of a chart are listed where a bound changes, at most at this many places.
 MAX_CHART_STEPS = 60
 
 
@@ -99,7 +99,7 @@ class Duel:
     words : (str, str)
         Both as parts of a sentence.
     held_out : Disagreement or None
-        On how many labelled rows either alone was right, in cross-validation.
+        Numbers of labelled rows on which one alone was right in cross-validation.
     """
 
     challenger: tuple[str, str]
@@ -114,7 +114,7 @@ class Duel:
 
     @property
     def wins(self) -> tuple[float, float]:
-        """On how many held-out rows the challenger alone, and the baseline alone, was right."""
+        """Numbers of held-out rows on which only the challenger, or only the baseline, is right."""
         return (0.0, 0.0) if self.held_out is None else (self.held_out.better, self.held_out.worse)
 
 
@@ -129,7 +129,7 @@ def duels_of(result: "Comparison") -> list[Duel]:
     Returns
     -------
     list of Duel
-        None if no method could be judged.
+        The pairs; empty if no method could be judged.
     """
     judged = {method.name: method for method in result.compared}
     selves = [name for name in result.records.cross_fitted if name in judged]
@@ -188,20 +188,20 @@ def why_not(result: "Comparison") -> str:
 
 
 def settlement_of(result: "Comparison", models: Models) -> Settlement:
-    """Return what labels can settle in a comparison, before the first of them.
+    """Return the settlement of a comparison before the first label.
 
     Parameters
     ----------
     result : Comparison
         The comparison.
     models : Models
-        What its models predict.
+        Predictions of its models.
 
     Returns
     -------
     Settlement
-        The questions, and the rows on which models differ, in a random order that depends on the
-        seed of the comparison only.
+        The questions, and the rows on which models differ, in a random order that depends only on
+        the seed of the comparison.
     """
     duels, plan, problem = duels_of(result), result.plan, result.problem
     predicted = [
@@ -239,16 +239,16 @@ def table_of_next_rows(
     asked : Settlement
         Its questions, and the labels so far.
     n : int or None
-        Their number; None: as many as are expected to be needed.
+        Number of rows; None: the number expected to be needed.
     show_predictions : bool
-        Whether to add what the models predict.
+        Whether to add the predictions of the models.
     models : Models
-        What they predict.
+        Predictions of the models.
 
     Returns
     -------
     DataFrame
-        In the stored order, indexed by position in the table.
+        The rows in the stored order, indexed by position in the table.
     """
     places = asked.next_places(n)
     rows = asked.rows[places]
@@ -297,7 +297,7 @@ def original_columns(models: Models, rows: Index, without: Sequence[str] = ()) -
 
 
 def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str, AnyArray]:
-    """Return columns with what the models of all questions predict."""
+    """Return columns with the predictions of the models of all questions."""
     places, classes = np.searchsorted(models.rows, rows), result.plan.table.labels.classes
     columns = {}
     for duel in duels_of(result):
@@ -308,7 +308,7 @@ def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str,
 
 @dataclass(frozen=True)
 class SettledComparison(LedByFirst):
-    """What labels have settled in a comparison; what ``Comparison.settle`` returns.
+    """What labels have settled in a comparison, as ``Comparison.settle`` returns it.
 
     Attributes
     ----------
@@ -319,12 +319,12 @@ class SettledComparison(LedByFirst):
     cross_validated : str
         The answer of cross-validation to the first question.
     pairs : tuple of SettledPair
-        What is known of every pair of models; the first leads.
+        The state of every pair of models; the first pair leads.
     answer, low, high, n_labels, expected_more
-        Those of the first pair.
+        As of the first pair.
     text, found : str
-        What is settled, and what to use, in a few sentences; ``found`` leaves out how many more
-        labels are needed.
+        What is settled, and what to use, in a few sentences; ``found`` omits the number of labels
+        that are still needed.
     """
 
     settlement: Settlement
@@ -351,7 +351,7 @@ class SettledComparison(LedByFirst):
 
     @property
     def new_model(self) -> str:
-        """What fitting again with the new labels means, in a sentence."""
+        """What a new fit with the new labels would change, in a sentence."""
         count = sum(code != CANNOT_SAY for code in self.settlement.labels.values())
         if not count:
             return ""
@@ -363,12 +363,12 @@ class SettledComparison(LedByFirst):
 
     @property
     def text(self) -> str:
-        """What is settled, or how many more labels that needs, and what to use."""
+        """What is settled or how many more labels are needed, and what to use."""
         return self._text(asks=True)
 
     @property
     def found(self) -> str:
-        """What is settled, and what to use, without how many more labels that needs."""
+        """What is settled and what to use, without the number of labels still needed."""
         return self._text(asks=False)
 
     def _text(self, asks: bool) -> str:
@@ -380,7 +380,7 @@ class SettledComparison(LedByFirst):
         return wrapped(self.text, indent="  ")
 
     def in_headline(self) -> SettledWords:
-        """Return what the headline of the comparison says of it."""
+        """Return what the headline of the comparison says about the settlement."""
         leading, labels = self.leading, bool(self.settlement.labels)
         kind = self.answer if self.answer in (HELP, HARM) else ""
         return SettledWords(
@@ -416,7 +416,7 @@ def settled_by(
     challengers: Sequence[str | None],
     cross_validated: str,
 ) -> SettledComparison:
-    """Return what the labels of a settlement mean, given what cross-validation found.
+    """Return the settled comparison, given labels and the findings of cross-validation.
 
     Parameters
     ----------
@@ -443,8 +443,8 @@ def settled_by(
 def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:
     """Return the model to use on the unlabelled rows.
 
-    It is the one for which most is settled. What cross-validation recommends is used unless it is
-    settled that it is not better.
+    If several challengers are settled to be usable, it is the one with the lowest upper bound. If
+    none is, the recommended model is used unless it is settled that it is not better.
     """
     winners = [(pair.high, name) for name, pair in answers if pair.uses_challenger]
     if winners:
@@ -455,7 +455,7 @@ def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> s
 
 
 def settled_in(result: "Comparison", settlement: Settlement) -> SettledComparison:
-    """Return what the labels of a settlement mean for a comparison.
+    """Return the settled comparison that the labels of a settlement imply.
 
     Parameters
     ----------
@@ -485,12 +485,12 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     name : str
         The method, or "baseline".
     settlement : Settlement
-        With the new labels; rows that nobody can decide stay unlabelled.
+        The settlement with the new labels; rows that nobody can decide stay unlabelled.
 
     Returns
     -------
     classifier
-        A new model, other than the one that was judged.
+        A new model, different from the one that was judged.
     """
     plan, table = result.plan, result.plan.table
     if result.whole is not None:
@@ -515,7 +515,7 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
 
 
 def settlement_part(settling: SettledComparison, recommended: str) -> ReplaceablePart:
-    """Return what labels have settled, or can settle, as part of a report.
+    """Return what labels have settled, or can settle, as a part of a report.
 
     Parameters
     ----------
@@ -567,17 +567,17 @@ def _questions(pairs: Sequence[SettledPair]) -> PageTable:
 
 
 def settlement_chart(settled: SettledPair) -> Chart:
-    """Return the bounds of the change in errors after every label, and the margin.
+    """Return a chart of the bounds of the change in errors after every label, and the margin.
 
     Parameters
     ----------
-    settled : SettledPair
-        A question of which some rows are labelled.
+    found : SettledPair
+        A question with some labelled rows.
 
     Returns
     -------
     Chart
-        For a page; in Markdown it is a table of the steps at which a bound changes.
+        The chart; in Markdown it is a table of the steps at which a bound changes.
     """
     pair, path = settled.pair, settled.bounds.path.tolist()
     change = f"Change in errors: {settled.challenger} against {settled.baseline}"
@@ -602,7 +602,7 @@ def settlement_chart(settled: SettledPair) -> Chart:
 
 
 def _steps(path: Sequence[tuple[int, int]], title: str) -> PageTable:
-    """Return the bounds where they change, the last always."""
+    """Return a table of the bounds at steps where they change, and at the last step."""
     changes = [k for k in range(len(path)) if k == 0 or path[k] != path[k - 1]]
     step = -(-len(changes) // MAX_CHART_STEPS)
     places = sorted({*changes[::step], len(path) - 1})

@@ -1,10 +1,10 @@
 """The class shares of the unlabelled rows in a comparison, and the weights of a shift.
 
-The scores are those of the baseline, a choice that does not depend on the answer: its models of the
-folds of the first repeat score the rows that they hold out, and the unlabelled rows. They are not
-trained on chosen labels, so that a row that was drawn and one that was not are alike to them. What
-is estimated first is the shares among all rows whose labels were not drawn at random; the chosen
-labels among these are known, and are subtracted.
+The scores are those of the baseline, a choice that does not depend on the result: its models of the
+folds of the first repeat score the rows that these hold out, and the unlabelled rows. They are not
+trained on chosen labels, so that drawn rows and other rows are alike to them. The first estimate is
+of the shares among all rows whose labels were not drawn at random; the chosen labels among these
+are known, and are subtracted.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import Fold
 
 SHIFTS = (RANDOM, LABEL, COVARIATE)
-# Scores of more unlabelled rows add little but time; that they are a sample widens the interval.
+# Scores of more unlabelled rows mostly cost time. A sample of them widens the interval.
 MAX_SCORED = 10_000
 COUNTS = (
     "These shares estimate how many rows belong to a class. The number of rows that a model "
@@ -41,7 +41,7 @@ COUNTS = (
 def assumption_in_words(
     shares: EstimatedShares, drift: Drift | None, shift: ShiftWeights | None
 ) -> str:
-    """Return what estimated shares assume, and whether that visibly does not hold."""
+    """Return the assumption of estimated shares, and whether it visibly fails."""
     text = f"This assumes that {shares.assumption}."
     if shift is None and drift is not None and drift.found:
         text += (
@@ -52,7 +52,7 @@ def assumption_in_words(
 
 
 def check_shift(shift: str, plan: ComparisonPlan) -> None:
-    """Raise an error for a shift that is unknown, or that nothing can be weighted to."""
+    """Raise an error for an unknown shift, or if rows cannot be weighted for it."""
     if shift not in SHIFTS:
         raise ValueError(f"shift must be 'none', 'label' or 'covariate', got {shift!r}.")
     if shift == RANDOM:
@@ -80,7 +80,7 @@ def with_shift(
     Parameters
     ----------
     plan : ComparisonPlan
-        Without weights.
+        The plan, without weights.
     shift : {"none", "label", "covariate"}
         How labelled and unlabelled rows differ.
     prepare : transformer or None
@@ -89,7 +89,7 @@ def with_shift(
     Returns
     -------
     ComparisonPlan, ShiftWeights or None, list of str
-        Methods that do not support weights are left out, with a sentence each.
+        The plan, the weights, and sentences on methods left out for not supporting weights.
     """
     check_shift(shift, plan)
     if shift == RANDOM:
@@ -122,9 +122,9 @@ def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
     Parameters
     ----------
     plan : ComparisonPlan
-        With the weights of the shift.
+        The plan, with the weights of the shift.
     shift : {"none", "label", "covariate"}
-        How labelled and unlabelled rows differ, by which the estimator is chosen.
+        How labelled and unlabelled rows differ, which determines the estimator.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
 
 def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
     """Return the class shares among all rows whose labels were not drawn at random."""
-    if shift == LABEL:  # the classes are looked at one by one: their weights cancel
+    if shift == LABEL:  # classes are handled one by one, so that their weights cancel
         plan = replace(plan, table=replace(plan.table, weight=None))
     scored, classes = fold_scores(plan), plan.table.labels.classes
     if shift == LABEL and len(lacking := np.setdiff1d(np.arange(len(classes)), scored.codes)):
@@ -156,7 +156,7 @@ def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
 
 
 def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
-    """Return the scores of the baseline, for rows that its models were not trained on.
+    """Return the scores of the baseline for rows that its models were not trained on.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
     Returns
     -------
     CrossFittedScores
-        Of the rows that the folds of the first repeat hold out, and of those whose labels were not
-        drawn at random.
+        Scores of the rows that the folds of the first repeat hold out, and of all rows whose labels
+        were not drawn at random.
     """
     table, labels, others = plan.table, plan.table.labels, plan.table.drawn.unlabeled
     n_others = len(others)
@@ -190,7 +190,7 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
 
 
 def _units(rows: Index, groups: AnyArray | None) -> AnyArray | None:
-    """Return the groups of held-out rows; a row that splits hold out several times is one."""
+    """Return the groups of held-out rows; a row that is held out several times is a group."""
     if groups is not None:
         return groups[rows]
     return None if len(np.unique(rows)) == len(rows) else rows

@@ -1,18 +1,18 @@
-"""A results folder that survives a killed run, and holds the results of one configuration only.
+"""A results folder that survives a killed run and holds the results of one configuration only.
 
 ``journal.jsonl`` has one line per finished unit of work: a checksum, and the unit's rows with a
 checksum of their configuration. Lines are appended by one process, which holds the lock of the
 folder, and flushed to disk, so a kill can truncate only the last line; that line is then dropped
-and its unit computed again. The lock is one of the operating system on an open file, released when
-the process that holds it ends, for whatever reason, so a lock file left behind by a killed run does
+and its unit computed again. The lock is an operating-system lock on an open file, which is released
+when the process that holds it ends for any reason, so a lock file left behind by a killed run does
 not block the next one.
 
 ``config.json`` records what was run, on which data and with which versions; a folder is never
-continued with another configuration. Further data sets may be added, and are recorded. Data are
+continued with a different configuration. Further data sets may be added, and are recorded. Data are
 identified by a checksum of their values; an estimator by its class and all of its parameters; a
 function by its name, its source and the values it captures. Code of installed packages is
 identified by name only, because the versions are recorded with the results; the user's own code
-also by its source. Global variables that own code reads are not covered.
+also by its source. Global variables that the user's code reads are not covered.
 """
 
 import functools
@@ -67,7 +67,7 @@ class FolderLock:
 if sys.platform == "win32":
     import msvcrt
 
-    # Beyond the text, which other processes may read.
+    # A byte beyond the text, which other processes may read.
     LOCKED_BYTE = 1 << 20
 
     def _lock(file: IO[str]) -> None:
@@ -86,7 +86,7 @@ else:
 
 PACKAGES = ("primum", "numpy", "scipy", "scikit-learn")
 FORMAT = 2
-# Advice in the words of run_experiment; the command line says it in its own.
+# Advice in terms of run_experiment; the command line has its own wording.
 RESUME = "resume=True"
 OTHER_FOLDER = "choose another folder"
 Unit = tuple[str, int]
@@ -117,8 +117,8 @@ class ResultStore:
     packages : sequence of str
         Further packages whose versions are recorded.
     part_of : callable, optional
-        The name of a unit to the key of ``config["data"]`` that its rows depend on; by default the
-        name itself, that of a data set.
+        Function of the name of a unit that returns the key of ``config["data"]`` on which its rows
+        depend; by default the name itself, as for data sets.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class ResultStore:
             write_file(self.snapshot, text)
 
     def _refuse_other(self, before: dict[str, Any]) -> None:
-        """Raise an error for another configuration; data sets in only one of the two may differ."""
+        """Raise an error for a different configuration; data sets may be in only one of the two."""
         common = before["data"].keys() & self.config["data"].keys()
         old, new = (
             {**config, "data": {name: config["data"][name] for name in sorted(common)}}
@@ -243,7 +243,7 @@ class ResultStore:
             yield (name, repeat), record["rows"]
 
     def _checksum_of(self, part: str) -> str:
-        """Return the checksum of everything that results of one part of the data depend on."""
+        """Return a checksum of everything on which the results of one part of the data depend."""
         return checksum({**self.config, "data": {part: self.config["data"][part]}})
 
     def append(self, unit: Unit, rows: list[dict[str, Any]]) -> None:
@@ -312,7 +312,7 @@ def package_versions(packages: list[str]) -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-# Longer arrays among the parameters are identified by a checksum instead of their values.
+# Longer array parameters are identified by a checksum instead of their values.
 MAX_LISTED_VALUES = 100
 MAX_DIFFERENCES_NAMED = 3
 
@@ -396,7 +396,7 @@ def _describe_function(function: FunctionType, subject: str) -> Any:
 def _source(code: Any) -> str:
     """Return the source of a function or class, or its bytecode if the source is not available.
 
-    The source of a lambda is the whole line, which two lambdas may share.
+    The source of a lambda is its whole line, which it may share with another lambda.
     """
     try:
         if "<lambda>" not in code.__qualname__:
@@ -461,7 +461,7 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
     old, new = _parts(before), _parts(now)
     if old is not None and new is not None:
         for key in dict.fromkeys([*old, *new]):
-            # Parameters of an estimator are not a level of their own for the user.
+            # To the user, the parameters of an estimator are not a level of their own.
             inner = path if key == "parameters" else f"{path}.{key}" if path else key
             yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), inner)
     elif type(before) is not type(now) or before != now:
@@ -471,7 +471,7 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
 def _parts(value: Any) -> dict[str, Any] | None:
     """Return the parts of a configuration by name, or None if it is a plain value.
 
-    The steps of a pipeline go by their names; short lists of numbers or texts are plain.
+    The steps of a pipeline have their names; short lists of numbers or texts are plain values.
     """
     if isinstance(value, dict):
         return value

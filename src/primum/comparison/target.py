@@ -1,8 +1,8 @@
-"""What a comparison predicts: classes or numbers.
+"""The target of a comparison: classes or numbers.
 
-Rows, folds, fits and verdicts are the same for both. What differs is asked of the target, and of
-nothing else: how unknown labels are marked, how predictions are read, stored, averaged and shown,
-which scoring and which models are the default, and how many labels are enough.
+Rows, folds, fits and verdicts are the same for both. Only the target knows what differs: how
+unknown labels are marked, how predictions are read, stored, averaged and shown, the default scoring
+and models, and how many labels are enough.
 """
 
 import re
@@ -69,12 +69,12 @@ from primum.safe.candidates.trees import (
 if TYPE_CHECKING:
     from primum.comparison.result import Comparison
 
-# Grids as coarse as that of logistic regression: tuning is repeated in every training set.
+# Grids as coarse as that of logistic regression, because tuning is repeated in every training set.
 FEW_ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 FEW_METRICS = (0.0, 0.5)
-# With several classes a fit takes many times as long.
+# A smaller grid for several classes, with which a fit takes many times as long.
 SEVERAL_CLASSES_GRID = ((1e-2, 1e-1, 1.0), (0.0,))
-# The types of baselines that the safe stacks have by the same name.
+# Types of the baselines that safe stacks have under the same name.
 OF_STACK: dict[str, type] = {
     "ridge": TunedRidgeClassifier,
     "logistic": TunedLogisticClassifier,
@@ -84,15 +84,15 @@ OF_NUMBER_STACK: dict[str, type] = {
     "ridge": TunedRidgeRegressor,
     **dict.fromkeys(ON_REQUEST, CandidateRegressor),
 }
-# Labelled rows of a class: one is held out, and two are split again where something is tuned.
+# The fewest labelled rows of a class: one is held out, and tuning splits two again.
 MIN_LABELS_TO_TUNE, MIN_LABELS = 3, 2
-# Of numbers, a ridge is tuned with at least two rows in each of two folds.
+# The fewest labelled numbers: a ridge is tuned with at least two rows in each of two folds.
 MIN_NUMBERS_TO_TUNE = 6
-# A class with at most this share of the labels is rare, and fewer labels of it are few.
+# A class is rare with at most this share of the labels, and has few labels below this number.
 RARE_SHARE, FEW_LABELS = 0.1, 20
-# Of known numbers, in a table.
+# Quantiles of known numbers that a table shows.
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-# Digits of stored scores: enough to say which class is the largest, and to judge by them.
+# Digits of stored scores: enough to find the largest score, and to judge by scores.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # Predictions of held-out rows: classes or numbers, and scores of classes.
 Predicted = tuple[list[Any], list[list[float]] | None]
@@ -108,8 +108,8 @@ def default_methods(
 ) -> list[tuple[str, Any, bool]]:
     """Return the safe stack, given its baseline, and the other methods, tuned in ``inner`` folds.
 
-    The last two are supervised alternatives to the baseline: without them, nobody would know
-    whether a model of another kind is better than unlabelled rows can make a linear one.
+    The last two are supervised alternatives to the baseline, which show whether another kind of
+    model is better than a linear one with unlabelled rows.
     """
     grid = (FEW_ALPHAS, FEW_METRICS) if n_classes == 2 else SEVERAL_CLASSES_GRID
     methods = [
@@ -126,9 +126,9 @@ def default_methods(
 def stack_baseline(baselines: Sequence[Entry]) -> Any:
     """Return the baselines of a comparison as the baseline of its safe stack.
 
-    "Safe" means against the model with which everything is compared. The stack has its own ridge
-    and logistic regression, and those on request, by name. A classifier without scores cannot be
-    part of a stack, whose baseline is then the default one.
+    "Safe" refers to the model with which everything is compared. The stack has ridge and logistic
+    regression, and models on request, by name. A classifier without scores cannot be part of a
+    stack, whose baseline is then the default one.
     """
     if not all(map(has_scores, baselines)):
         return DEFAULT_BASELINE
@@ -137,7 +137,7 @@ def stack_baseline(baselines: Sequence[Entry]) -> Any:
 
 
 def has_scores(entry: Entry) -> bool:
-    """Return whether a classifier has scores, without which it cannot be part of a stack."""
+    """Return whether a classifier has scores, which a part of a stack needs."""
     return any(hasattr(entry.estimator, name) for name in ("predict_proba", "decision_function"))
 
 
@@ -148,7 +148,7 @@ def number_baseline(baselines: Sequence[Entry]) -> Any:
 
 
 def _in_stack(entry: Entry, of_stack: Mapping[str, type], used_names: Collection[str]) -> Any:
-    """Return a baseline by its name, if a stack has it, or with a name that is not taken."""
+    """Return a baseline's name, if a stack has it, or else (free name, model)."""
     model = entry.estimator  # with the steps before it, if it is a pipeline
     if isinstance(model, of_stack.get(entry.name, ())):
         return entry.name
@@ -157,14 +157,14 @@ def _in_stack(entry: Entry, of_stack: Mapping[str, type], used_names: Collection
 
 @dataclass(frozen=True)
 class PredictedTarget:
-    """What both kinds of targets have.
+    """What both kinds of targets share.
 
     Attributes
     ----------
     known : KnownLabels or KnownTargets
         The labels, and where labelled and unlabelled rows are.
     kind : TargetKind
-        Classes or numbers, and how that was found out.
+        Classes or numbers, and how that was decided.
     """
 
     known: Known
@@ -190,33 +190,33 @@ class PredictedTarget:
 
 @dataclass(frozen=True)
 class ClassTarget(PredictedTarget):
-    """Classes to predict: codes 0, 1, ..., -1 where unknown; scores of classes are averaged.
+    """A target of classes: codes 0, 1, ..., and -1 where unknown; baselines average their scores.
 
     Attributes
     ----------
     known : KnownLabels
         The labels.
     kind : TargetKind
-        That they are classes, and how that was found out.
+        Classes, and how that was decided.
     default_scoring : str
-        How predictions are judged if nothing else is said.
+        The scoring, unless the user names another one.
     default_equivalence : float
-        The practical equivalence if nothing else is said.
+        The practical equivalence, unless the user sets another one.
     learner : {"classifier", "regressor"}
-        What models are called.
+        Kind of the models.
     stack : str
         Name of the estimator that is called the safe stack.
     limits : (float, float) or None
         The range that is certain to contain all numbers; None if it is not known.
     shift_options : str
-        What can be done about labelled and unlabelled rows that differ, in a sentence.
+        The remedies if labelled and unlabelled rows differ, in a sentence.
     why_not_settled : str
-        Why labels of chosen rows settle nothing, in a sentence; empty if they do.
+        Why labels of chosen rows cannot settle a comparison, in a sentence; empty if they can.
     on_request, card, changes : callable
-        Return the model of a name in ``ON_REQUEST``; what held-out rows say of a method; and the
-        unlabelled rows for which it and the baseline predict different things.
+        Return the model of a name in ``ON_REQUEST``; the card of a method; and the unlabelled rows
+        for which the predictions of a method and the baseline differ.
     changed_in_words : (str, str)
-        What ``changed`` is, in the caption and in the header of a table.
+        Names of ``changed`` for the caption and for the header of a table.
     """
 
     known: KnownLabels
@@ -238,35 +238,35 @@ class ClassTarget(PredictedTarget):
 
     @cached_property
     def y(self) -> AnyArray:
-        """The labels of all rows as models of a split are fitted to them."""
+        """The labels of all rows in the form that models of a split are fitted to."""
         codes = np.full(self.n_rows, -1)
         codes[self.known.labeled] = self.known.codes
         return codes
 
     @property
     def names(self) -> AnyArray:
-        """The labels of all rows as the final model is fitted to them."""
+        """The labels of all rows in the form that the final model is fitted to."""
         names = np.full(self.n_rows, None, dtype=object)
         names[self.known.labeled] = self.known.values
         return names
 
     @property
     def known_names(self) -> AnyArray:
-        """The known labels as the final model is fitted to them."""
+        """The known labels in the form that the final model is fitted to."""
         return self.classes[self.truth]
 
     @property
     def class_names(self) -> list[Any]:
-        """The classes; none of numbers."""
+        """The classes; empty for numbers."""
         return list(self.classes.tolist())
 
     def score_names(self, n_scores: int) -> list[str]:
-        """Return the classes whose scores a linear model has: of two, the second."""
+        """Return the classes whose scores a linear model has; of two classes, only the second."""
         names = [str(name) for name in self.class_names]
         return names[1:] if n_scores == 1 else names
 
     def with_names(self, reason: str) -> str:
-        """Return an error of a fit, which knows classes by their codes, with their names."""
+        """Return the error text of a fit with class codes replaced by names."""
 
         def name_of_code(match: re.Match[str]) -> str:
             code = int(match[1])
@@ -279,30 +279,30 @@ class ClassTarget(PredictedTarget):
 
     @property
     def truth(self) -> AnyArray:
-        """The known labels as predictions are judged by them: class codes, or numbers."""
+        """The known labels against which predictions are judged: class codes, or numbers."""
         return self.known.codes
 
     @property
     def classes(self) -> AnyArray:
-        """Names of the classes; of numbers None."""
+        """Names of the classes; None for numbers."""
         return self.known.classes
 
     def judged_by(self, scoring: Any, cost: Any, positive: Any) -> Any:
-        """Return by what models are judged: a scoring or, of classes, an objective."""
+        """Return what models are judged by: a scoring or, for classes, an objective."""
         scoring = self.default_scoring if scoring is None else scoring
         objective = read_objective(scoring, self.classes, cost, positive)
         return scoring if objective is None else objective
 
     def loss(self, judged: Any, positive: Any) -> Loss:
-        """Return the loss of what ``judged_by`` returned."""
+        """Return the loss for a result of ``judged_by``."""
         loss = read_scoring(judged, self.classes)
         if positive is None or isinstance(judged, Objective):
             return loss
-        code = positive_code(positive, self.classes)  # only the report is about it
+        code = positive_code(positive, self.classes)  # only the report uses it
         return replace(loss, objective=Objective(ACCURACY, positive=code))
 
     def relative_to(self, baseline_loss: float) -> float | None:
-        """Return the loss that the practical equivalence is a share of; None if it is absolute."""
+        """Return the loss of which the practical equivalence is a share; None if it is absolute."""
         return None
 
     def limit_in_words(self, equivalence: float, baseline_loss: float, measure: Measure) -> str:
@@ -325,13 +325,13 @@ class ClassTarget(PredictedTarget):
         return default_methods(inner, len(self.classes), scoring, stack_baseline(baselines))
 
     def stack_baseline(self, baselines: Sequence[Entry]) -> Any:
-        """Return the baselines as that of a safe stack; None if they cannot be."""
+        """Return the baselines as the baseline of a safe stack; None if one has no scores."""
         return stack_baseline(baselines) if all(map(has_scores, baselines)) else None
 
     def check_sizes(self, chosen: Mask | None, *models: Any) -> None:
         """Raise an error if there are too few labels to compare on.
 
-        ``models`` are the baselines and the methods; default ones, which are names, are tuned.
+        ``models`` are the baselines and methods; those given by name are defaults, which are tuned.
         """
         labels, at_random = self.known, "" if chosen is None else ", drawn at random"
         needed = MIN_LABELS_TO_TUNE if any(map(_has_default, models)) else MIN_LABELS
@@ -344,7 +344,7 @@ class ClassTarget(PredictedTarget):
         if not rare:
             return
         few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
-        # Of two classes, none can be done without.
+        # With two classes, neither can be left out.
         other = ", or empty these labels, so that their rows count as unlabelled"
         are_numbers = labels.classes.dtype.kind in "iu"
         if are_numbers and (len(rare) > len(counts) / 2 or len(counts) > MAX_CODES):
@@ -356,7 +356,7 @@ class ClassTarget(PredictedTarget):
         )
 
     def too_few_to_tune(self, counts: Index) -> str:
-        """Return why nothing can be tuned, given how many rows of each stratum splits train on."""
+        """Return why nothing can be tuned, given numbers of training rows by split and stratum."""
         rarest = self.classes.tolist()[int(counts.min(axis=0).argmin())]
         return (
             f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
@@ -384,7 +384,7 @@ class ClassTarget(PredictedTarget):
         return np.array(values, dtype=np.intp)
 
     def kept_of_baseline(self, fitted: Any, X: Any, name: str) -> list[list[float]] | None:
-        """Return what is kept of a baseline for unlabelled rows, beside its predictions."""
+        """Return what is stored of a baseline for unlabelled rows, besides its predictions."""
         scores = class_scores(fitted, X, len(self.classes), name)
         rounded: list[list[float]] = np.round(scores, PROBE_DIGITS).tolist()
         return rounded
@@ -434,10 +434,10 @@ class ClassTarget(PredictedTarget):
         return Entry(entry.name, named, True)
 
     def check_label_shift(self) -> None:
-        """Raise an error if the shares of classes cannot be weighted."""
+        """Raise an error if ``shift="label"`` does not apply to the target."""
 
     def show_changed(self, changed: float) -> str:
-        """Return what ``changed`` returned as text."""
+        """Return a result of ``changed`` as text."""
         return f"{changed:.1%}"
 
     def labels_table(self, result: "Comparison") -> PageTable:
@@ -452,7 +452,7 @@ class ClassTarget(PredictedTarget):
         return PageTable.of(caption, ("Class", "Labelled rows", "Share"), rows)
 
     def alerts(self, loss: Loss) -> list[Alert]:
-        """Return a warning that errors say little, if a class is rare and has few labels."""
+        """Return an alert that errors say little, if a class is rare and has few labels."""
         counts, names = self.known.counts, self.class_names
         rarest, total = int(counts.argmin()), int(counts.sum())
         count = int(counts[rarest])
@@ -473,7 +473,7 @@ class ClassTarget(PredictedTarget):
 
     @property
     def in_short(self) -> str:
-        """What is predicted, in a few words: "3 classes"."""
+        """The target in a few words: "3 classes"."""
         return f"{len(self.classes)} classes"
 
     @property
@@ -487,16 +487,16 @@ class ClassTarget(PredictedTarget):
 
 @dataclass(frozen=True)
 class NumberTarget(PredictedTarget):
-    """Numbers to predict: NaN where unknown; predictions are averaged.
+    """A target of numbers: NaN where unknown; baselines average their predictions.
 
-    Its members are those of ``ClassTarget``, which describes them.
+    ``ClassTarget`` describes the members, which both classes have.
 
     Attributes
     ----------
     known : KnownTargets
         The numbers.
     kind : TargetKind
-        That they are numbers, and how that was found out.
+        Numbers, and how that was decided.
     name : str
         Name of the column; empty if there is none.
     """
@@ -728,7 +728,7 @@ Target = ClassTarget | NumberTarget
 
 
 def _has_default(entries: Any) -> bool:
-    """Return whether some of the given models are default ones, which are given by name."""
+    """Return whether some of the given models are defaults, which are given by name."""
     if entries is None:
         return False
     return isinstance(entries, str) or any(isinstance(entry, str) for entry in entries)

@@ -1,7 +1,7 @@
 """The result of a comparison in words: its headline, and one row of a table per classifier.
 
-In the headline, whatever changes what may be believed comes first. Then: what to use; why, with the
-numbers; what to do next. Text, pages and the command are renderings of it.
+A headline begins with warnings that limit how far the answer can be trusted. Then it says what to
+use, why (with the numbers), and what to do next. Text, pages and the command render it.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Headline(PlainRecord):
     Attributes
     ----------
     alerts : tuple of Alert
-        What changes how far the answer may be believed.
+        Warnings that limit how far the answer can be trusted.
     answer : str
         What to use.
     reason : str
@@ -41,14 +41,14 @@ class Headline(PlainRecord):
     next_step : str
         What to do next, or what limits the answer; may be empty.
     kind : {"help", "harm", ""}
-        What is claimed of the recommended method or, where that is the baseline, of the methods
-        with unlabelled rows; empty if neither.
+        The claim about the recommended method or, if that is the baseline, about the methods with
+        unlabelled rows; empty if there is none.
     certain : str
-        What the unlabelled rows say for certain: how many predictions change, and what their labels
+        What is certain on the unlabelled rows: how many predictions change, and what their labels
         have settled; may be empty.
     labelled : bool
-        Whether the answer comes from labels of unlabelled rows; the reason is then what
-        cross-validation found before.
+        Whether the answer comes from labels of unlabelled rows; the reason is then the earlier
+        finding of cross-validation.
     """
 
     alerts: tuple[Alert, ...]
@@ -79,7 +79,7 @@ NEW_QUESTION = (
 
 @dataclass(frozen=True)
 class SettledWords:
-    """What a headline says of fitted models on the unlabelled rows.
+    """What a headline says about fitted models on the unlabelled rows.
 
     Attributes
     ----------
@@ -88,13 +88,13 @@ class SettledWords:
     answer : str
         What to use, if labels were given.
     kind : {"help", "harm", ""}
-        What they claim.
+        The claim of the labels.
     two_questions : str
         Why cross-validation says something else, if it does.
     request : str
         How many rows to label, if it is open.
     new_model : str
-        What fitting again with new labels means.
+        What a new fit with the new labels would change.
     how : str
         How to label the rows.
     """
@@ -110,21 +110,21 @@ class SettledWords:
 
 @dataclass(frozen=True)
 class LabellingWords:
-    """How rows are labelled, and the model saved, where that is not done in Python.
+    """How rows are labelled and the model is saved outside Python.
 
     Attributes
     ----------
     how : str
         How to label rows, in a sentence.
     saving : str
-        How to save the model, and what fitting again means; empty: as in Python.
+        How to save the model, and what a new fit would change; empty: as in Python.
     """
 
     how: str = HOW_TO_LABEL
     saving: str = ""
 
     def in_place(self, settled: SettledWords) -> SettledWords:
-        """Return what a headline says, in these words."""
+        """Return what a headline says, in this wording."""
         new_model = (self.saving or settled.new_model) if settled.new_model else ""
         return replace(settled, how=self.how, new_model=new_model)
 
@@ -135,19 +135,19 @@ BASELINE = "baseline"
 # The baseline in sentences, if the user did not choose one.
 TUNED = f"the tuned {BASELINE}"
 SAFE = "safe stack"
-# The estimator of that name, where classes are predicted.
+# The estimator that is called so if classes are predicted.
 STACK = "SafeClassifier"
 TWIN = "the same method without the unlabelled rows"
 FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
 WITHHELD = "If no rows belong together:"
 NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
-# Differences that are smaller than rounding errors are shown as 0.
+# Differences below rounding errors are shown as 0.
 ROUNDED_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class MethodResult(PlainRecord):
-    """What was found for one classifier.
+    """The result of one classifier.
 
     Attributes
     ----------
@@ -162,11 +162,11 @@ class MethodResult(PlainRecord):
     n_splits : int
         Number of splits it is judged by.
     verdict : Verdict or None
-        Against the baseline; None for a baseline.
+        The verdict against the baseline; None for a baseline.
     p_value : float or None
-        Two-sided, adjusted for the number of methods by Holm's method.
+        Two-sided p-value, adjusted for the number of methods by Holm's method.
     twin : Verdict or None
-        Against its own supervised twin: what the unlabelled rows contribute.
+        The verdict against its supervised twin: what the unlabelled rows contribute.
     observed_change : float or None
         Its loss minus the baseline's, as observed on held-out rows; None for a baseline. The
         verdict's ``change`` is an estimate of the true one.
@@ -199,7 +199,7 @@ class MethodResult(PlainRecord):
 
     @property
     def promise(self) -> float:
-        """By how much help is more probable than harm."""
+        """The probability of help minus that of harm."""
         odds = self.judged.probabilities
         return odds.help - odds.harm
 
@@ -210,7 +210,7 @@ class MethodResult(PlainRecord):
 
 
 def with_article(name: str, baseline: str = TUNED) -> str:
-    """Return a model's name in a caption: "the tuned baseline", "the safe stack", "ICLS"."""
+    """Return a model's name for captions: "the tuned baseline", "the safe stack", "ICLS"."""
     if name == BASELINE:
         return baseline
     return f"the {name}" if name == SAFE else name
@@ -254,14 +254,14 @@ def estimation(scoring: Any) -> str:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the headline of a comparison is written from.
+    """The findings from which the headline of a comparison is written.
 
     Attributes
     ----------
     compared : sequence of MethodResult
         The methods that have a verdict.
     recommended : str
-        Name of the one to use, or "baseline".
+        Name of the method to use, or "baseline".
     measure : Measure
         How the loss is called and shown.
     n_unlabeled : int
@@ -290,7 +290,7 @@ class Findings:
 
     @property
     def best(self) -> MethodResult | None:
-        """The recommended method; if that is the baseline, the most promising one, if any."""
+        """The recommended method or, if that is the baseline, the most promising one, if any."""
         if self.recommended != BASELINE:
             return next(method for method in self.compared if method.name == self.recommended)
         return max(self.compared, key=lambda method: method.promise, default=None)
@@ -306,9 +306,9 @@ def compose_headline(
     findings : Findings
         What cross-validation says.
     alerts : sequence of Alert
-        What changes how far it may be believed.
+        Warnings that limit how far they can be trusted.
     settled : SettledWords, optional
-        What the unlabelled rows say for certain; their labels decide what to use on them.
+        What is certain on the unlabelled rows; labels of these decide what to use there.
 
     Returns
     -------
@@ -337,18 +337,18 @@ def compose_headline(
 def first_answer(
     methods: Sequence[MethodResult], headline: Headline, measure: Measure, waiting: Sequence[str]
 ) -> str:
-    """Return the answer of the baseline and the safe stack, while others are still fitted.
+    """Return the answer of the baseline and the safe stack while other methods are still fitted.
 
     Parameters
     ----------
     methods : sequence of MethodResult
         The baseline, its parts and the safe stack.
     headline : Headline
-        What is said of them.
+        The headline about them.
     measure : Measure
         How the loss is called and shown.
     waiting : sequence of str
-        What is still running.
+        Names of what is still running.
 
     Returns
     -------
@@ -373,7 +373,7 @@ def first_answer(
 
 
 def failure_sentence(findings: Findings) -> str:
-    """Return which methods could not be judged, in a sentence, or nothing."""
+    """Return a sentence on methods that could not be judged; empty if all were."""
     names = ", ".join(phrase(name, findings.stack) for name in findings.failed)
     return f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
 
@@ -384,7 +384,7 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
     Parameters
     ----------
     before : Headline
-        Its alerts stay, and its reason as what was known before.
+        The headline before; its alerts are kept, and its reason as the earlier finding.
     settled : SettledWords
         What the labels say.
     failure : str, default=""
@@ -405,7 +405,7 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
 
 
 def answer_line(findings: Findings) -> tuple[str, str]:
-    """Return what to use in one line, and what is claimed: it says no more than the verdicts do."""
+    """Return what to use in one line, and the claim, which says no more than the verdicts."""
     if findings.recommended != BASELINE and (best := findings.best) is not None:
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
@@ -450,7 +450,7 @@ def _reason(findings: Findings) -> str:
 
 
 def _numbers(verdict: Verdict, measure: Measure) -> str:
-    """Return by how much a method changes the loss, and how probable what is."""
+    """Return by how much a method changes the loss, with the probabilities of help and harm."""
     odds = verdict.probabilities
     likely = f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
     if verdict.answer == NO_DIFFERENCE:
@@ -469,7 +469,7 @@ def _next_step(findings: Findings, settled: SettledWords | None) -> str:
         return f"{_twin_sentence(best)}{FIT}"
     if best.judged.answer != CANNOT_TELL or not findings.n_unlabeled:
         return ""
-    baseline = findings.baseline.partition(" (")[0]  # its names were said
+    baseline = findings.baseline.partition(" (")[0]  # its names were given before
     if settled is not None:
         cautious = f"Until then, {baseline} is the cautious choice."
         return f"{settled.request} {settled.how} {cautious}" if settled.request else ""
