@@ -95,114 +95,82 @@ class TablePath(click.Path):
         """Return the path; raise an error if it is not a file."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not (path.is_file() or path.is_dir()):
-            self.fail(
+            raise click.BadParameter(
                 f"{path} is not a regular file, and the data are read more than once: copy them "
-                "to a file first.",
-                param,
-                ctx,
+                "to a file first."
             )
         return path
 
 
-class Penalty(click.ParamType):
-    """A ridge penalty; larger numbers than any useful one overflow in products with rows."""
-
-    name = "number"
-    largest = 1e100
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number."""
-        number = click.FLOAT.convert(value, param, ctx)
-        if not (math.isfinite(number) and 0 <= number <= self.largest):
-            self.fail(f"must be from 0 to {self.largest:.0e}, got {value}.", param, ctx)
-        return float(number)
+# A ridge penalty that is larger than any useful one overflows in products with rows.
+LARGEST_PENALTY = 1e100
 
 
-class Metric(click.ParamType):
-    """A metric of ICLS: one of the names, or a number from 0 to 1."""
-
-    name = "metric"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str | float:
-        """Return the name or the number."""
-        if value in METRICS:
-            return str(value)
-        try:
-            share = float(value)
-        except ValueError:
-            share = math.nan
-        if not 0 <= share <= 1:
-            names = ", ".join(METRICS)
-            self.fail(f"must be {names}, or a number from 0 to 1, got {value!r}.", param, ctx)
-        return share
+def read_penalty(value: Any) -> float:
+    """Return a ridge penalty."""
+    number = float(click.FLOAT.convert(value, None, None))
+    if not 0 <= number <= LARGEST_PENALTY:
+        raise click.BadParameter(f"must be from 0 to {LARGEST_PENALTY:.0e}, got {value}.")
+    return number
 
 
-class ClassShareOption(click.ParamType):
-    """A class and its share, a class and bounds on its share, or the word ``confidence``.
+def read_metric(text: str) -> str | float:
+    """Return a metric of ICLS: one of the names, or a number from 0 to 1."""
+    if text in METRICS:
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        names = ", ".join(METRICS)
+        raise click.BadParameter(f"must be {names}, or a number from 0 to 1, got {text!r}.")
+    return share
 
-    The estimators check classes and shares.
+
+def read_share(text: str) -> Any:
+    """Return a class and its share, or bounds on it, or the word ``confidence``.
+
+    Names of classes may contain "=". The estimators check classes and shares.
     """
-
-    name = "class=share"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the class and the share or its bounds; names of classes may contain "="."""
-        if value == CONFIDENCE or isinstance(value, tuple):
-            return value
-        name, _, share = value.rpartition("=")
-        try:
-            low, *high = map(float, share.split(":", 1))
-        except ValueError:
-            name = ""
-        if not name:
-            self.fail(
-                f"{value!r} is not a class and its share: write for example yes=0.3, bounds as "
-                f"yes=0.2:0.4, or {CONFIDENCE}.",
-                param,
-                ctx,
-            )
-        return name, (low, high[0]) if high and high[0] != low else low
+    if text == CONFIDENCE:
+        return text
+    name, _, share = text.rpartition("=")
+    try:
+        low, *high = map(float, share.split(":", 1))
+    except ValueError:
+        name = ""
+    if not name:
+        raise click.BadParameter(
+            f"{text!r} is not a class and its share: write for example yes=0.3, bounds as "
+            f"yes=0.2:0.4, or {CONFIDENCE}."
+        )
+    return name, (low, high[0]) if high and high[0] != low else low
 
 
-class ErrorCost(click.ParamType):
-    """The cost of predicting a class where another one is true."""
-
-    name = "true:predicted=cost"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the pair of classes and the cost; names of classes may contain "="."""
-        if isinstance(value, tuple):
-            return value
-        pair, _, number = value.rpartition("=")
-        true, _, predicted = pair.partition(":")
-        try:
-            cost = float(number)
-        except ValueError:
-            cost = math.nan
-        if not (true.strip() and predicted.strip()) or math.isnan(cost):
-            self.fail(
-                f"{value!r} is not the cost of an error: write the true class, the predicted one "
-                "and the cost, for example yes:no=5.",
-                param,
-                ctx,
-            )
-        return (true.strip(), predicted.strip()), cost
+def read_error_cost(text: str) -> tuple[tuple[str, str], float]:
+    """Return a true and a predicted class, and their cost; names of classes may contain "="."""
+    pair, _, number = text.rpartition("=")
+    true, _, predicted = pair.partition(":")
+    try:
+        cost = float(number)
+    except ValueError:
+        cost = math.nan
+    if not (true.strip() and predicted.strip()) or math.isnan(cost):
+        raise click.BadParameter(
+            f"{text!r} is not the cost of an error: write the true class, the predicted one and "
+            "the cost, for example yes:no=5."
+        )
+    return (true.strip(), predicted.strip()), cost
 
 
-class BoundsOption(click.ParamType):
-    """The range of a number, as two numbers with a colon between them."""
-
-    name = "low:high"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """Return the two numbers."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            low, high = map(float, value.split(":"))
-        except ValueError:
-            self.fail(f"{value!r} is not a range: write for example 0:100.", param, ctx)
-        return low, high
+def read_bounds(text: str) -> tuple[float, float]:
+    """Return the range of a number, two numbers with a colon between them."""
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a range: write for example 0:100.") from None
+    return low, high
 
 
 def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:
@@ -305,7 +273,8 @@ prior_options = with_options(
     click.option(
         "--prior",
         multiple=True,
-        type=ClassShareOption(),
+        type=read_share,
+        metavar="CLASS=SHARE",
         callback=_one_prior,
         is_eager=True,  # read before the level, which is checked against it
         help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "

@@ -147,7 +147,8 @@ TABLE_OPTIONS = options.with_options(
     ),
     click.option(
         "--bounds",
-        type=options.BoundsOption(),
+        type=options.read_bounds,
+        metavar="LOW:HIGH",
         help="Range certain to contain all numbers to predict, for example 0:100. With it, ICLS is "
         "compared too.",
     ),
@@ -183,7 +184,8 @@ RUN_OPTIONS = options.with_options(
     click.option(
         "--cost",
         multiple=True,
-        type=options.ErrorCost(),
+        type=options.read_error_cost,
+        metavar="TRUE:PREDICTED=COST",
         callback=_one_cost,
         help="Cost of predicting PREDICTED where TRUE is right, for example yes:no=5; repeat it "
         "for further errors. All others cost 1. Models predict the class with the least expected "

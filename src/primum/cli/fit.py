@@ -279,18 +279,21 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 )
 @click.option(
     "--alpha",
-    type=options.Penalty(),
+    type=options.read_penalty,
+    metavar="NUMBER",
     default=0.0,
     help="Ridge penalty, added to the mean squared loss.",
 )
 @click.option(
     "--alpha-labeled",
-    type=options.Penalty(),
+    type=options.read_penalty,
+    metavar="NUMBER",
     help="For icls: the ridge penalty of the labelled loss; default: the value of --alpha.",
 )
 @click.option(
     "--metric",
-    type=options.Metric(),
+    type=options.read_metric,
+    metavar="METRIC",
     help="For icls: auto (default: labeled if the labelled rows have full column rank, else 0.2), "
     "labeled, all, euclidean, or a number from 0 (labeled) to 1 (all).",
 )
