@@ -28,7 +28,7 @@ class PlainRecord:
 
 def plain(value: Any) -> Any:
     """Return a value as plain JSON: dataclasses as mappings, tuples and arrays as lists."""
-    if isinstance(value, PlainRecord):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}

@@ -191,6 +191,9 @@ def test_everything_is_plain_json_and_in_words():
     assert found["n_labeled"] == 40
     assert {point["axis"] for point in found["curves"]} == {"n_unlabeled"}
     assert [p["n"] for p in found["curves"] if p["name"] == "self-learning"] == [0, 4, 15, 60]
+    verdict = json.loads(json.dumps(result.methods[-1].verdict.to_dict()))
+    assert found["methods"][-1]["verdict"] == verdict
+    assert {"text", "interval_level"} < verdict.keys()
     assert result.verdict.split() == str(result).split()
     assert max(map(len, str(result).splitlines())) <= 80
     assert result.headline.answer in repr(result)
