@@ -20,7 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import Interval, take_rows
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats
 from primum.judging.difference import holm
 from primum.judging.held_out import HeldOut
 from primum.methods import SelfLearningClassifier
@@ -29,7 +29,7 @@ from primum.methods.icls.tuned import ICLSClassifierCV
 from primum.reading.classifiers import Entry, class_scores, named
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.labels import KnownLabels
-from primum.safe.combining import CombiningClassifier, scaled
+from primum.safe.combining import ClassifierRows, CombiningClassifier, scaled
 
 
 def _has_scores(self: Any) -> bool:
@@ -151,21 +151,20 @@ class AgnosticClassifier(CombiningClassifier):
             The fitted classifier.
         """
         with fitting(self):
-            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            entries, baseline = self._entries(sparse.issparse(rows))
+            rows = self._read(X, y, X_unlabeled, sample_weight)
+            entries, baseline = self._entries(sparse.issparse(rows.X))
             if any(entry.name == "baseline" for entry in entries):
                 raise ValueError("A candidate is called 'baseline': give it another name.")
-            self.classes_ = labels.classes
-            folds = self._folds(labels, groups)
-            known_weight = None if weight is None else weight[labels.labeled]
+            labels, self.classes_ = rows.labels, rows.labels.classes
+            folds, known_weight = self._folds(labels, groups), rows.weight_of(labels.labeled)
             known_groups = None if groups is None else np.asarray(groups)[labels.labeled]
             held_out = HeldOut(folds, labels.codes, labels.classes, known_weight, known_groups)
-            self._judge(entries, baseline, rows, codes, weight, labels, held_out)
-            fitted = baseline.fit(rows, codes, weight)
-            self.baseline_ = self.supervised_ = self.estimator_ = named(fitted, labels.classes)
+            self._judge(entries, baseline, rows, held_out)
+            self.baseline_ = self.supervised_ = named(rows.fit(baseline), labels.classes)
+            self.estimator_ = self.baseline_
             for entry in entries:
                 if entry.name == self.chosen_:
-                    self.estimator_ = named(entry.fit(rows, codes, weight), labels.classes)
+                    self.estimator_ = named(rows.fit(entry), labels.classes)
         return self
 
     def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
@@ -184,20 +183,13 @@ class AgnosticClassifier(CombiningClassifier):
         return [fold for seed in seeds for fold in judging_folds(self.cv, labels, groups, seed)]
 
     def _judge(
-        self,
-        entries: list[Entry],
-        baseline: Entry,
-        X: Any,
-        codes: Index,
-        weight: Floats | None,
-        labels: KnownLabels,
-        held_out: HeldOut,
+        self, entries: list[Entry], baseline: Entry, rows: ClassifierRows, held_out: HeldOut
     ) -> None:
         """Store the differences in error, their p-values and the name of the chosen classifier."""
         n = self.n_splits_ = len(held_out.folds)
         tasks = [(entry, fold) for entry in (baseline, *entries) for fold in held_out.folds]
         parallel = Parallel(n_jobs=self.n_jobs)
-        wrong = parallel(delayed(_errors)(e, X, codes, weight, labels, fold) for e, fold in tasks)
+        wrong = parallel(delayed(_errors)(entry, rows, fold) for entry, fold in tasks)
         errors = [np.concatenate(wrong[k : k + n]) for k in range(0, len(wrong), n)]
         self.differences_ = {
             entry.name: held_out.difference_of_rows(own - errors[0])
@@ -246,13 +238,7 @@ class AgnosticClassifier(CombiningClassifier):
         return class_scores(self.estimator_.classifier_, X, len(self.classes_), self.chosen_)
 
 
-def _errors(
-    entry: Entry, X: Any, codes: Index, weight: Floats | None, labels: KnownLabels, fold: Fold
-) -> Floats:
+def _errors(entry: Entry, rows: ClassifierRows, fold: Fold) -> Floats:
     """Return 1 for every held-out row that is misclassified, and 0 for the others."""
-    test = labels.labeled[fold.test]
-    unknown = np.flatnonzero(codes < 0)
-    train = np.sort(np.concatenate([labels.labeled[fold.train], unknown]))
-    of_train = None if weight is None else weight[train]
-    fitted = entry.fit(take_rows(X, train), codes[train], of_train)
-    return np.asarray(fitted.predict(take_rows(X, test)) != codes[test], dtype=float)
+    test, fitted = rows.labels.labeled[fold.test], rows.fit(entry, rows.trained_on(fold))
+    return np.asarray(fitted.predict(take_rows(rows.X, test)) != rows.codes[test], dtype=float)

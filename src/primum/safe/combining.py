@@ -2,22 +2,24 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from primum._sklearn import HasMethods, check_parameters, count_rows
+from primum._sklearn import HasMethods, check_parameters, count_rows, take_rows
 from primum._typing import Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin, with_parameters
+from primum.methods.least_squares.tuning import keep_groups
 from primum.reading import data
 from primum.reading.classifiers import Entry, read_entries
 from primum.reading.data import check_same_columns, locating_bad_values
+from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels, read_labels
 from primum.rows import is_outside
 
@@ -29,13 +31,41 @@ def scaled(classifier: Any, is_sparse: bool) -> Any:
     return make_pipeline(StandardScaler(with_mean=not is_sparse), classifier)
 
 
+@dataclass(frozen=True)
+class ClassifierRows:
+    """All rows with class codes (-1: unknown), the labels in y, and weights and groups, if any."""
+
+    X: Any
+    codes: Index
+    labels: KnownLabels
+    weight: Floats | None = None
+    groups: Index | None = None
+
+    def trained_on(self, fold: Fold) -> Index:
+        """Return the positions of the rows that a fold trains on, with all unlabelled ones."""
+        unknown = np.flatnonzero(self.codes < 0)
+        return np.sort(np.concatenate([self.labels.labeled[fold.train], unknown]))
+
+    def weight_of(self, rows: Index | slice) -> Floats | None:
+        """Return the weights of some rows; None: 1."""
+        return None if self.weight is None else self.weight[rows]
+
+    def fit(self, entry: Entry, rows: Index | slice = slice(None)) -> Any:
+        """Return a classifier fitted to some rows; groups are kept together where it is tuned."""
+        codes = self.codes[rows]
+        if self.groups is not None:
+            known, estimator = np.flatnonzero(codes >= 0), clone(entry.estimator)
+            own = known if entry.uses_unlabeled else np.arange(len(known))
+            keep_groups(estimator, own, codes[known], self.groups[rows][known])
+            entry = replace(entry, estimator=estimator)
+        return entry.fit(take_rows(self.X, rows), codes, self.weight_of(rows))
+
+
 class OfClassifiers(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
     """A classifier around others; DataFrames are passed on to them as they are."""
 
-    def _read(
-        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
-    ) -> tuple[Any, Index, KnownLabels, Floats | None]:
-        """Return all rows, their class codes (-1: unknown), the labels in y, and the weights."""
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> ClassifierRows:
+        """Validate the arguments of ``fit``."""
         check_parameters(self)
         X = self._read_rows(X, reset=True)
         labels = read_labels(y, count_rows(X), multi_class=True)
@@ -49,7 +79,7 @@ class OfClassifiers(KnownLabelsScoreMixin, ClassifierMixin, BaseEstimator):
             n_more = count_rows(X) - len(codes)
             codes = np.concatenate([codes, np.full(n_more, -1)])
             weight = None if weight is None else np.concatenate([weight, np.ones(n_more)])
-        return X, codes, labels, weight
+        return ClassifierRows(X, codes, labels, weight)
 
     def _read_more(self, X_unlabeled: Any) -> Any:
         if is_outside(X_unlabeled):

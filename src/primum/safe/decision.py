@@ -8,12 +8,11 @@ rule.
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -31,12 +30,11 @@ from primum.judging.objectives import (
     with_storable_cost,
 )
 from primum.methods.base import AT_LEAST_ONE, fitting, with_parameters
-from primum.methods.least_squares.tuning import keep_groups
 from primum.reading.classifiers import Entry, class_scores, last_step
 from primum.reading.folds import Fold, is_number, judging_folds
 from primum.reading.known import read_chosen
 from primum.reading.labels import KnownLabels
-from primum.safe.combining import OfClassifiers, scaled
+from primum.safe.combining import ClassifierRows, OfClassifiers, scaled
 
 # Packages whose classifiers learn from rows with unknown labels.
 SEMI_SUPERVISED = ("primum.", "sklearn.semi_supervised")
@@ -44,16 +42,6 @@ SEMI_SUPERVISED = ("primum.", "sklearn.semi_supervised")
 DEFAULT_SCORING = "balanced_accuracy"
 # Positions of held-out rows among the labelled ones, their scores, and those of the twin.
 _Held = tuple[Index, Floats, Floats | None]
-
-
-@dataclass(frozen=True)
-class _TuningRows:
-    """All rows with class codes (-1: unknown), their weights and groups."""
-
-    X: Any
-    codes: Index
-    weight: Floats | None
-    groups: Index | None
 
 
 @with_parameters
@@ -197,15 +185,14 @@ class TunedDecisionClassifierCV(OfClassifiers):
             The fitted classifier.
         """
         with fitting(self):
-            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            self.classes_ = labels.classes
-            objective = self._objective(labels)
-            mask = read_chosen(chosen, labels)
-            entry = self._entry(rows)
-            data = _TuningRows(rows, codes, weight, _padded(groups, len(codes)))
-            self.estimator_ = _fit(entry, data, np.arange(len(codes)))
-            scores = self._out_of_fold(entry, data, labels, groups, mask)
-            self._decide(objective, data, labels, scores)
+            rows = self._read(X, y, X_unlabeled, sample_weight)
+            rows = replace(rows, groups=_padded(groups, len(rows.codes)))
+            self.classes_ = rows.labels.classes
+            objective = self._objective(rows.labels)
+            mask = read_chosen(chosen, rows.labels)
+            entry = self._entry(rows.X)
+            self.estimator_ = rows.fit(entry)
+            self._decide(objective, rows, self._out_of_fold(entry, rows, groups, mask))
         return self
 
     def _objective(self, labels: KnownLabels) -> Objective:
@@ -230,14 +217,13 @@ class TunedDecisionClassifierCV(OfClassifiers):
         return Entry(type(estimator).__name__, estimator, uses)
 
     def _out_of_fold(
-        self, entry: Entry, data: _TuningRows, labels: KnownLabels, groups: Any, chosen: Mask | None
+        self, entry: Entry, rows: ClassifierRows, groups: Any, chosen: Mask | None
     ) -> _Held | None:
         """Return the scores of held-out rows; None, with a warning, if none can be held out."""
         try:
-            folds = self._folds(labels, groups, chosen)
-            parts = Parallel(n_jobs=self.n_jobs)(
-                delayed(_held_out)(entry, data, labels, fold) for fold in folds
-            )
+            folds = self._folds(rows.labels, groups, chosen)
+            parallel = Parallel(n_jobs=self.n_jobs)
+            parts = parallel(delayed(_held_out)(entry, rows, fold) for fold in folds)
         except ValueError as problem:
             if not is_number(self.cv):
                 raise
@@ -263,13 +249,10 @@ class TunedDecisionClassifierCV(OfClassifiers):
             fold for seed in seeds for fold in judging_folds(self.cv, labels, groups, seed, chosen)
         ]
 
-    def _decide(
-        self, objective: Objective, data: _TuningRows, labels: KnownLabels, held: _Held | None
-    ) -> None:
+    def _decide(self, objective: Objective, rows: ClassifierRows, held: _Held | None) -> None:
         """Store the rule, and that of the supervised twin."""
-        n_classes = len(labels.classes)
-        weight = None if data.weight is None else data.weight[labels.labeled]
-        twin_scores = None
+        labels, n_classes, twin_scores = rows.labels, len(rows.labels.classes), None
+        weight = rows.weight_of(labels.labeled)
         if held is None:
             self.rule_ = twin_rule = untuned_rule(objective, labels.codes, n_classes, weight)
             self.held_out_rows_ = np.zeros(0, dtype=np.intp)
@@ -342,28 +325,10 @@ def _padded(groups: Any, n_rows: int) -> Any:
     return np.append(numbers, len(numbers) + np.arange(n_rows - len(numbers)))
 
 
-def _fit(entry: Entry, data: _TuningRows, rows: Index) -> Any:
-    """Return the classifier fitted to some rows; penalties are chosen with groups kept together."""
-    codes = data.codes[rows]
-    if not entry.uses_unlabeled:
-        rows, codes = rows[codes >= 0], codes[codes >= 0]
-    if data.groups is not None:
-        known = np.flatnonzero(codes >= 0)
-        estimator = clone(entry.estimator)
-        keep_groups(estimator, known, codes[known], data.groups[rows][known])
-        entry = replace(entry, estimator=estimator)
-    weight = None if data.weight is None else data.weight[rows]
-    return entry.fit(take_rows(data.X, rows), codes, weight)
-
-
-def _held_out(
-    entry: Entry, data: _TuningRows, labels: KnownLabels, fold: Fold
-) -> tuple[Floats, Floats | None]:
+def _held_out(entry: Entry, rows: ClassifierRows, fold: Fold) -> tuple[Floats, Floats | None]:
     """Return the scores of the classifier, and of its supervised twin, for held-out rows."""
-    unknown = np.flatnonzero(data.codes < 0)
-    train = np.sort(np.concatenate([labels.labeled[fold.train], unknown]))
-    fitted = _fit(entry, data, train)
-    X, n_classes = take_rows(data.X, labels.labeled[fold.test]), len(labels.classes)
+    fitted, labels = rows.fit(entry, rows.trained_on(fold)), rows.labels
+    X, n_classes = take_rows(rows.X, labels.labeled[fold.test]), len(labels.classes)
     twin = _twin_of(fitted)
     of_twin = None if twin is None else class_scores(twin, X, n_classes)
     return class_scores(fitted, X, n_classes), of_twin

@@ -128,16 +128,15 @@ class SAFEWClassifier(CombiningClassifier):
             The fitted classifier.
         """
         with fitting(self):
-            rows, codes, labels, weight = self._read(X, y, X_unlabeled, sample_weight)
-            entries, baseline = self._entries(sparse.issparse(rows))
+            rows = self._read(X, y, X_unlabeled, sample_weight)
+            entries, baseline = self._entries(sparse.issparse(rows.X))
             _refuse_baseline(entries, baseline.estimator)
-            self.classes_ = labels.classes
-            fitted = baseline.fit(rows, codes, weight)
-            self.baseline_ = self.supervised_ = named(fitted, labels.classes)
-            models = {entry.name: entry.fit(rows, codes, weight) for entry in entries}
-            where = np.flatnonzero((codes < 0) & (weight is None or weight > 0))
-            where = where if len(where) else np.arange(len(codes))
-            self._mix(models, take_rows(rows, where), None if weight is None else weight[where])
+            self.classes_, weight = rows.labels.classes, rows.weight
+            self.baseline_ = self.supervised_ = named(rows.fit(baseline), self.classes_)
+            models = {entry.name: rows.fit(entry) for entry in entries}
+            where = np.flatnonzero((rows.codes < 0) & (weight is None or weight > 0))
+            where = where if len(where) else np.arange(len(rows.codes))
+            self._mix(models, take_rows(rows.X, where), rows.weight_of(where))
         return self
 
     def _default_candidates(self, is_sparse: bool) -> list[tuple[str, Any]]:
