@@ -421,8 +421,8 @@ def sparse_text(
     rng = check_random_state(random_state)
     y = rng.randint(2, size=n_rows).astype(np.intp)
     half = n_columns // 2
-    own = rng.random_sample((n_rows, words)) < purity
-    topic = np.where(own, y[:, None], 1 - y[:, None])
+    of_topic = rng.random_sample((n_rows, words)) < purity
+    topic = np.where(of_topic, y[:, None], 1 - y[:, None])
     # The square of a uniform number is more often small than large: common and rare words.
     word = (half * rng.random_sample((n_rows, words)) ** 2).astype(np.intp)
     rows = np.repeat(np.arange(n_rows), words)

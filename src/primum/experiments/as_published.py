@@ -40,9 +40,9 @@ class PseudoInverse(LeastSquaresBase):
     def _twin(self, alpha: float) -> methods.LeastSquaresClassifier:
         return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
 
-    def _fit_twin(self, data: ClassData, alpha: float, known: Linear | None = None) -> Linear:
+    def _fit_twin(self, data: ClassData, alpha: float, fitted: Linear | None = None) -> Linear:
         # A twin fitted earlier keeps every direction, so it can be reused only without rcond.
-        return super()._fit_twin(data, alpha, known if self.rcond is None else None)
+        return super()._fit_twin(data, alpha, fitted if self.rcond is None else None)
 
 
 class PublishedLeastSquares(PseudoInverse, methods.LeastSquaresClassifier):

@@ -126,12 +126,12 @@ class Method:
     @property
     def config(self) -> dict[str, Any]:
         """The identity of the method, by content."""
-        what = f"Method {self.name!r}: its"
+        subject = f"Method {self.name!r}: its"
         return {
-            "estimator": identity_of(self.estimator, f"{what} estimator"),
+            "estimator": identity_of(self.estimator, f"{subject} estimator"),
             "sees": self.sees,
-            "score": identity_of(self.score, f"{what} score"),
-            "loss": identity_of(self.loss, f"{what} loss"),
+            "score": identity_of(self.score, f"{subject} score"),
+            "loss": identity_of(self.loss, f"{subject} loss"),
             "every": int(self.every),
             **({"parts": dict(self.parts)} if self.parts else {}),
         }
@@ -226,10 +226,10 @@ def _on_request(variant: Variant) -> Method:
 ON_REQUEST = tuple(_on_request(variant) for variant in commands())
 
 
-def named_apart(methods: Iterable[Method], taken: Container[str], mark: str) -> list[Method]:
+def named_apart(methods: Iterable[Method], used: Container[str], mark: str) -> list[Method]:
     """Return the methods, those of a name that is taken with a mark behind it."""
     return [
-        replace(one, name=f"{one.name} ({mark})") if one.name in taken else one for one in methods
+        replace(one, name=f"{one.name} ({mark})") if one.name in used else one for one in methods
     ]
 
 

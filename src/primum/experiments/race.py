@@ -84,8 +84,8 @@ class RaceClassifier(SafeClassifier):
 
 def race_method(n_classes: int = 2) -> Method:
     """Return the safe choice and all of its parts, as one method of an experiment."""
-    own = [CANDIDATES[name] for name in DEFAULT if CANDIDATES[name].applies_to(n_classes)]
-    raced = {*(candidate.name for candidate in own), *(candidate.counterpart for candidate in own)}
+    pool = [CANDIDATES[name] for name in DEFAULT if CANDIDATES[name].applies_to(n_classes)]
+    raced = {name for candidate in pool for name in (candidate.name, candidate.counterpart)}
     parts = {
         name: "partly" if candidate.uses_unlabeled else "labeled"
         for name, candidate in CANDIDATES.items()

@@ -150,9 +150,9 @@ class Study:
 
 def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed: int = 0) -> Study:
     """Return the study of given data sets and of all simulations that differ in their draws."""
-    given = list(datasets)
-    draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in given}
-    identities: dict[str, Any] = {one.name: identity_of_data(one.X, one.codes) for one in given}
+    loaded = list(datasets)
+    draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in loaded}
+    identities: dict[str, Any] = {one.name: identity_of_data(one.X, one.codes) for one in loaded}
     for name, scenario in SCENARIOS.items():
         if name not in PAPER_UNLABELED and scenario.draw not in draws.values():
             draws[name] = scenario.draw

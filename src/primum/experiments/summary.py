@@ -190,13 +190,13 @@ def _by_repeat(rows: DataFrame, measure: str) -> DataFrame:
 
 def _cell(group: DataFrame, measure: str, classifier: str, twin: str | None) -> dict[str, object]:
     values = _by_repeat(group, measure)
-    own = values[classifier].dropna()
-    q25, median, q75 = own.quantile([0.25, 0.5, 0.75])
+    present = values[classifier].dropna()
+    q25, median, q75 = present.quantile([0.25, 0.5, 0.75])
     cell: dict[str, object] = {
-        "mean": own.mean(),
-        "se": own.sem(),
-        "sd_over_repeats": own.std(),
-        **{"q25": q25, "median": median, "q75": q75, "repeats": len(own)},
+        "mean": present.mean(),
+        "se": present.sem(),
+        "sd_over_repeats": present.std(),
+        **{"q25": q25, "median": median, "q75": q75, "repeats": len(present)},
         # A method may have no loss; a missing error means that it failed.
         "failed": int(group.loc[group["classifier"] == classifier, "error"].isna().sum()),
         **{"times_worse": None, "significantly_worse": False},
@@ -382,10 +382,10 @@ def _refuse_several_cells(results: DataFrame) -> None:
     columns = {"dataset": "data sets"}
     if (results["at"] == results["n_unlabeled"]).all():  # a curve; elsewhere ``at`` is a fold
         columns["n_unlabeled"] = "numbers of unlabelled rows"
-    for column, what in columns.items():
+    for column, mixed in columns.items():
         values = results[column].unique().tolist()
         if len(values) > 1:
             raise ValueError(
-                f"The results are of several {what}, {', '.join(map(repr, values[:8]))}: select "
+                f"The results are of several {mixed}, {', '.join(map(repr, values[:8]))}: select "
                 f"one, for example results[results[{column!r}] == {values[0]!r}], or use summarize."
             )

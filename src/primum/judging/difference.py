@@ -323,9 +323,9 @@ class Posterior:
         difference, disagreement = self.difference.with_rows(n_rows), self.disagreement
         if disagreement is not None:
             disagreement = disagreement.scaled(n_rows / self.difference.n_rows)
-        given = self.equivalence if self.share is None else self.share
+        equivalence = self.equivalence if self.share is None else self.share
         posterior = Posterior(
-            difference, disagreement, equivalence=given, baseline_loss=self.baseline_loss
+            difference, disagreement, equivalence=equivalence, baseline_loss=self.baseline_loss
         )
         return max(posterior.probabilities.to_dict().values()) >= level
 

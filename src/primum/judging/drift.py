@@ -422,8 +422,8 @@ def _odds_of_unlabeled(
         splitter = StratifiedGroupKFold(DRIFT_FOLDS, shuffle=True, random_state=seed)
     odds = np.empty(n_labeled)
     for train, test in splitter.split(np.zeros(len(kind)), kind, of_row):
-        own = test[test < n_labeled]
+        labeled = test[test < n_labeled]
         model = _prepared(prepare, X, logistic).fit(take_rows(X, train), kind[train])
-        shares = model.predict_proba(take_rows(X, own)) if len(own) else np.empty((0, 2))
-        odds[own] = shares[:, 1] / np.maximum(shares[:, 0], np.finfo(float).tiny)
+        shares = model.predict_proba(take_rows(X, labeled)) if len(labeled) else np.empty((0, 2))
+        odds[labeled] = shares[:, 1] / np.maximum(shares[:, 0], np.finfo(float).tiny)
     return odds

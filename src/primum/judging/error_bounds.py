@@ -439,7 +439,7 @@ class _States:
     """The states with three outcomes that are still possible.
 
     ``rows`` has their numbers of rows of each outcome, and ``evidence`` the logarithms of the
-    evidence. ``known`` counts the known rows, and ``best`` is the best completion of these counts
+    evidence. ``n_known`` counts the known rows, and ``best`` is the best completion of these counts
     in every state, if there are unknown rows.
     """
 
@@ -448,16 +448,16 @@ class _States:
         t, f = np.nonzero(np.tri(n_all + 1, dtype=bool)[::-1])
         self.rows = np.stack([t, f, n_all - t - f]).astype(float)
         self.evidence = np.zeros(len(t))
-        self.known = np.zeros(NEITHER + 1)
+        self.n_known = np.zeros(NEITHER + 1)
         self.best: Floats | None = None
 
     def read(self, code: int) -> None:
         """Exclude the states that one more row excludes."""
         if self.best is None and code > NEITHER:
-            self.best = np.repeat(self.known[:, None], len(self.evidence), axis=1)
+            self.best = np.repeat(self.n_known[:, None], len(self.evidence), axis=1)
         gain = self._gain(code) if self.best is None else self._best_gain(code, self.best)
         if code <= NEITHER:
-            self.known[code] += 1
+            self.n_known[code] += 1
         laplace = (self.n_read + NEITHER + 1) / (self.n_all - self.n_read)
         with np.errstate(divide="ignore"):
             self.evidence += np.log(gain * laplace)
@@ -466,7 +466,7 @@ class _States:
 
     def _gain(self, code: int) -> Floats:
         """Return the gain of a known row if all rows so far are known."""
-        return np.asarray((self.rows[code] - self.known[code]) / (self.known[code] + 1))
+        return np.asarray((self.rows[code] - self.n_known[code]) / (self.n_known[code] + 1))
 
     def _best_gain(self, code: int, best: Floats) -> Floats:
         """Count a row as its best outcome; a known row, if no unknown makes room, as its own."""
@@ -475,16 +475,16 @@ class _States:
         where = np.where(gains[CHALLENGER] == gain, CHALLENGER, NEITHER)
         where = np.where(gains[BASELINE] == gain, BASELINE, where)  # faster than argmax
         if code <= NEITHER:
-            full = best[code] == self.known[code]
+            full = best[code] == self.n_known[code]
             gain, where = np.where(full, gains[code], gain), np.where(full, code, where)
         for outcome in range(NEITHER + 1):
             best[outcome] += where == outcome
         return np.asarray(gain)
 
-    def _keep(self, kept: Mask) -> None:
-        if kept.all():
+    def _keep(self, possible: Mask) -> None:
+        if possible.all():
             return
-        places = np.flatnonzero(kept)  # faster than the mask itself
+        places = np.flatnonzero(possible)  # faster than the mask itself
         self.rows, self.evidence = self.rows.take(places, axis=1), self.evidence.take(places)
         if self.best is not None:
             self.best = self.best.take(places, axis=1)

@@ -150,50 +150,50 @@ class HeldOut:
         """
         if self.classes is None:
             return self.predicted_numbers(scores[:, 0])
-        own = Predictions.of_scores(self.truth[self.rows], scores)
+        predictions = Predictions.of_scores(self.truth[self.rows], scores)
         if objective is None or not objective.has_rule:
-            return own
-        return replace(own, predicted=cross_fitted_codes(self, scores, objective))
+            return predictions
+        return replace(predictions, predicted=cross_fitted_codes(self, scores, objective))
 
     def predicted_numbers(self, predicted: Floats) -> Predictions:
         """Return the predictions of a model that predicts these numbers."""
         return Predictions(self.truth[self.rows], predicted, None)
 
-    def mean_loss(self, own: Predictions, loss: Loss) -> float:
+    def mean_loss(self, mine: Predictions, loss: Loss) -> float:
         """Return the mean loss over rows, over folds or, if it is undefined in one, over repeats.
 
         A loss of rows is computed on all rows together, not fold by fold: a balanced error uses the
         class shares of all rows, even in a fold that lacks a class.
         """
         if loss.of_rows is not None:
-            return loss.of_split(own, self.row_weight)
-        values = [self._loss_in(part, own, loss) for part in self._parts]
+            return loss.of_split(mine, self.row_weight)
+        values = [self._loss_in(part, mine, loss) for part in self._parts]
         if np.isfinite(values).all():
             return float(np.average(values, weights=[len(part) for part in self._parts]))
         repeats = self._repeats(values, loss)
-        return float(np.mean([self._loss_in(repeat, own, loss) for repeat in repeats]))
+        return float(np.mean([self._loss_in(repeat, mine, loss) for repeat in repeats]))
 
-    def difference(self, own: Predictions, others: Predictions | None, loss: Loss) -> Difference:
+    def difference(self, mine: Predictions, others: Predictions | None, loss: Loss) -> Difference:
         """Return the difference of the losses of a model and of another one, the baseline.
 
         Without another one, it is the loss itself with its standard error.
         """
         weight = self.row_weight
         if loss.of_rows is not None:
-            change = loss.of_rows(own, weight)
+            change = loss.of_rows(mine, weight)
             if others is not None:
                 change = change - loss.of_rows(others, weight)
-            size = self.size(others or own, loss)
+            size = self.size(others or mine, loss)
             return self.difference_of_rows(change, size, largest_cost(loss))
 
         def change_in(rows: Index) -> float:
             of_others = 0.0 if others is None else self._loss_in(rows, others, loss)
-            return self._loss_in(rows, own, loss) - of_others
+            return self._loss_in(rows, mine, loss) - of_others
 
         values = [change_in(part) for part in self._parts]
         if np.isfinite(values).all():
             n_test = [len(np.unique(self._units[fold.test])) for fold in self.folds]
-            unit = self._equivalence * self.size(others or own, loss)
+            unit = self._equivalence * self.size(others or mine, loss)
             return resampled_difference_of_scores(values, self._n_train, n_test, unit=unit)
         repeats = self._repeats(values, loss)
         return pooled_difference(change_in, repeats, self._units[self.rows], self._n_train)
@@ -248,7 +248,7 @@ class HeldOut:
         )
 
     def disagreement(
-        self, own: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
+        self, mine: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
     ) -> Disagreement:
         """Return how often two classifiers disagree, and which is right there.
 
@@ -260,8 +260,8 @@ class HeldOut:
         weight = np.ones(len(self.rows)) if self.row_weight is None else self.row_weight
         # Every unit counts once in all, however often it is held out.
         weight = weight * n_worth / weight.sum()
-        differ = own.predicted != others.predicted
-        right, others_right = own.predicted == own.truth, others.predicted == own.truth
+        differ = mine.predicted != others.predicted
+        right, others_right = mine.predicted == mine.truth, others.predicted == mine.truth
         better, worse, neither = (
             float(weight[differ & part].sum())
             for part in (right, others_right, ~right & ~others_right)
@@ -274,14 +274,14 @@ class HeldOut:
 
     def posterior(
         self,
-        own: Predictions,
+        mine: Predictions,
         others: Predictions,
         loss: Loss,
         n_different: float = 0,
         n_compared: float = 0,
     ) -> Posterior:
         """Return the posterior of a difference: errors are judged by the disagreement."""
-        difference = self.difference(own, others, loss)
+        difference = self.difference(mine, others, loss)
         if self.classes is None:
             size = self.size(others, loss)
             return Posterior(difference, equivalence=self._equivalence, baseline_loss=size)
@@ -290,7 +290,7 @@ class HeldOut:
             return Posterior(difference, equivalence=EQUIVALENT_COST, baseline_loss=size)
         disagreement = None
         if loss.scoring == "accuracy":
-            disagreement = self.disagreement(own, others, n_different, n_compared)
+            disagreement = self.disagreement(mine, others, n_different, n_compared)
         return Posterior(difference, disagreement, equivalence=self._equivalence)
 
     @cached_property
@@ -299,10 +299,10 @@ class HeldOut:
         ends = np.cumsum([len(fold.test) for fold in self.folds])
         return np.split(np.arange(ends[-1]), ends[:-1])
 
-    def _loss_in(self, rows: Index, own: Predictions, loss: Loss) -> float:
+    def _loss_in(self, rows: Index, mine: Predictions, loss: Loss) -> float:
         """Return the loss of some of the held-out rows."""
         weight = None if self.weight is None else self.weight[self.rows[rows]]
-        return loss.of_split(own.take(rows), weight)
+        return loss.of_split(mine.take(rows), weight)
 
     def _repeats(self, values: Sequence[float], loss: Loss) -> list[Index]:
         """Return the positions of the held-out rows of every repeat; ``values`` are of folds."""
@@ -430,13 +430,13 @@ def resampled_difference_of_scores(
     return Difference(float(values.mean()), error, n_splits - 1, total)
 
 
-def _finite(differences: Floats, what: str) -> Floats:
+def _finite(differences: Floats, unit: str) -> Floats:
     """Return differences; raise an error if one is not a finite number."""
     bad = np.flatnonzero(~np.isfinite(differences))
     if len(bad):
         raise ValueError(
-            f"The losses of {len(bad)} of {len(differences)} held-out {what}s are not finite (the "
-            f"first is {what} {bad[0]}): choose another scoring, or leave the method out."
+            f"The losses of {len(bad)} of {len(differences)} held-out {unit}s are not finite (the "
+            f"first is {unit} {bad[0]}): choose another scoring, or leave the method out."
         )
     return differences
 
@@ -480,9 +480,9 @@ def grouped_difference(
     codes = np.unique(groups, return_inverse=True)[1]
     sums, sizes = [], []
     for values, fold in zip(differences, folds, strict=True):
-        _, own = np.unique(codes[fold.test], return_inverse=True)
-        sums.append(np.bincount(own, values))
-        sizes.append(np.bincount(own))
+        _, group = np.unique(codes[fold.test], return_inverse=True)
+        sums.append(np.bincount(group, values))
+        sizes.append(np.bincount(group))
     mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
     mean_size = np.concatenate(sizes).mean()
     parts = [mean + (s - n * mean) / mean_size for s, n in zip(sums, sizes, strict=True)]

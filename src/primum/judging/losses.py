@@ -169,22 +169,22 @@ def predicted_codes(scores: Floats) -> AnyArray:
     return np.asarray(scores.argmax(axis=1))
 
 
-def _wrong(own: Predictions, weight: Floats | None = None) -> Floats:
-    return (own.predicted != own.truth).astype(np.float64)
+def _wrong(part: Predictions, weight: Floats | None = None) -> Floats:
+    return (part.predicted != part.truth).astype(np.float64)
 
 
-def _balanced(own: Predictions, weight: Floats | None = None) -> Floats:
-    totals = np.bincount(own.truth, weight)
-    return _wrong(own) * totals.sum() / (np.count_nonzero(totals) * totals[own.truth])
+def _balanced(part: Predictions, weight: Floats | None = None) -> Floats:
+    totals = np.bincount(part.truth, weight)
+    return _wrong(part) * totals.sum() / (np.count_nonzero(totals) * totals[part.truth])
 
 
-def _half_brier(own: Predictions, weight: Floats | None = None) -> Floats:
-    scores = own.needed_scores
-    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[own.truth]) ** 2, axis=1))
+def _half_brier(part: Predictions, weight: Floats | None = None) -> Floats:
+    scores = part.needed_scores
+    return np.asarray(0.5 * np.sum((scores - np.eye(scores.shape[1])[part.truth]) ** 2, axis=1))
 
 
-def _log_loss(own: Predictions, weight: Floats | None = None) -> Floats:
-    scores = own.needed_scores[np.arange(len(own.truth)), own.truth]
+def _log_loss(part: Predictions, weight: Floats | None = None) -> Floats:
+    scores = part.needed_scores[np.arange(len(part.truth)), part.truth]
     return -np.log(np.maximum(scores, MIN_PROBABILITY))
 
 
@@ -258,25 +258,25 @@ def read_scoring(scoring: Any, classes: AnyArray) -> Loss:
     return Loss(name, measure, of_rows, partial(_mean, of_rows), needs_scores, objective)
 
 
-def _mean(of_rows: Callable[..., Floats], own: Predictions, weight: Floats | None = None) -> float:
-    return float(np.average(of_rows(own, weight), weights=weight))
+def _mean(of_rows: Callable[..., Floats], part: Predictions, weight: Floats | None = None) -> float:
+    return float(np.average(of_rows(part, weight), weights=weight))
 
 
-def _costs(matrix: Floats, own: Predictions, weight: Floats | None = None) -> Floats:
-    return np.asarray(matrix[own.truth, own.predicted])
+def _costs(matrix: Floats, part: Predictions, weight: Floats | None = None) -> Floats:
+    return np.asarray(matrix[part.truth, part.predicted])
 
 
 def _minus_score_of_positive(
-    objective: Objective, own: Predictions, weight: Floats | None = None
+    objective: Objective, part: Predictions, weight: Floats | None = None
 ) -> float:
     """Return minus a score of the positive class; NaN if no row belongs to it."""
-    weight = np.ones(len(own.truth)) if weight is None else weight
-    truth, claimed = own.truth == objective.positive, own.predicted == objective.positive
+    weight = np.ones(len(part.truth)) if weight is None else weight
+    truth, claimed = part.truth == objective.positive, part.predicted == objective.positive
     right, of_class = float(weight[truth & claimed].sum()), float(weight[truth].sum())
     if not of_class:
         return float("nan")
     if objective.name == AVERAGE_PRECISION:
-        scores = own.needed_scores[:, objective.positive]
+        scores = part.needed_scores[:, objective.positive]
         return -float(average_precision_score(truth, scores, sample_weight=weight))
     predicted = float(weight[claimed].sum())
     if objective.name == F1:
@@ -370,11 +370,11 @@ def read_scorer(scoring: Any) -> Any:
 
 
 def _minus_score(
-    scorer: Any, classes: AnyArray, own: Predictions, weight: Floats | None = None
+    scorer: Any, classes: AnyArray, part: Predictions, weight: Floats | None = None
 ) -> float:
     """Return minus the score of predictions, or NaN if it is undefined without some class."""
-    score = partial(_score_of, scorer, StoredClassifier(own, classes), classes[own.truth], weight)
-    if len(np.unique(own.truth)) == len(classes):
+    score = partial(_score_of, scorer, StoredClassifier(part, classes), classes[part.truth], weight)
+    if len(np.unique(part.truth)) == len(classes):
         return -score()
     try:
         return -_unless_warned(score)
@@ -444,8 +444,8 @@ def check_folds(
     _check_all_rows(loss, classes, nearly_right, weight)
 
     def is_undefined(rows: Index) -> bool:
-        own = None if weight is None else weight[rows]
-        return not np.isfinite(loss.of_split(nearly_right.take(rows), own))
+        row_weight = None if weight is None else weight[rows]
+        return not np.isfinite(loss.of_split(nearly_right.take(rows), row_weight))
 
     undefined = [number for number, test in enumerate(tests) if is_undefined(test)]
     if undefined:
@@ -503,12 +503,12 @@ RMSE = SHORT_SCORINGS["rmse"]
 DIGITS_OF_NUMBERS = 3
 
 
-def _squared(own: Predictions, weight: Floats | None = None) -> Floats:
-    return np.asarray((own.predicted - own.truth) ** 2, dtype=np.float64)
+def _squared(part: Predictions, weight: Floats | None = None) -> Floats:
+    return np.asarray((part.predicted - part.truth) ** 2, dtype=np.float64)
 
 
-def _absolute(own: Predictions, weight: Floats | None = None) -> Floats:
-    return np.abs(own.predicted - own.truth).astype(np.float64)
+def _absolute(part: Predictions, weight: Floats | None = None) -> Floats:
+    return np.abs(part.predicted - part.truth).astype(np.float64)
 
 
 def _root(squares: Floats, weight: Floats | None) -> Floats:
@@ -517,21 +517,21 @@ def _root(squares: Floats, weight: Floats | None) -> Floats:
     return root / 2 + squares / (2 * root) if root > 0 else np.zeros(len(squares))
 
 
-def _root_squared(own: Predictions, weight: Floats | None = None) -> Floats:
-    return _root(_squared(own), weight)
+def _root_squared(part: Predictions, weight: Floats | None = None) -> Floats:
+    return _root(_squared(part), weight)
 
 
-def _root_squared_log(own: Predictions, weight: Floats | None = None) -> Floats:
-    logarithms = np.log1p(own.truth), np.log1p(np.maximum(own.predicted, 0.0))
+def _root_squared_log(part: Predictions, weight: Floats | None = None) -> Floats:
+    logarithms = np.log1p(part.truth), np.log1p(np.maximum(part.predicted, 0.0))
     return _root(_squared(Predictions(*logarithms, None)), weight)
 
 
-def _unexplained(own: Predictions, weight: Floats | None = None) -> Floats:
-    deviations = (own.truth - np.average(own.truth, weights=weight)) ** 2
+def _unexplained(part: Predictions, weight: Floats | None = None) -> Floats:
+    deviations = (part.truth - np.average(part.truth, weights=weight)) ** 2
     variance = float(np.average(deviations, weights=weight))
     if variance == 0:
         return np.full(len(deviations), np.nan)
-    squares = _squared(own)
+    squares = _squared(part)
     share = float(np.average(squares, weights=weight)) / variance
     return np.asarray(share + (squares - share * deviations) / variance)
 
@@ -633,9 +633,9 @@ def read_number_scorer(scoring: Any) -> Any:
     return scorer
 
 
-def _minus_number_score(scorer: Any, own: Predictions, weight: Floats | None = None) -> float:
+def _minus_number_score(scorer: Any, part: Predictions, weight: Floats | None = None) -> float:
     """Return minus the score of predictions, or NaN if it is undefined."""
-    return -_unless_warned(partial(_score_of, scorer, StoredRegressor(own), own.truth, weight))
+    return -_unless_warned(partial(_score_of, scorer, StoredRegressor(part), part.truth, weight))
 
 
 def check_number_folds(

@@ -24,7 +24,7 @@ KEY, INTEGER = re.compile(r"r\d+"), re.compile(r"\d+")
 # How missing values are printed.
 MISSING = ("None", "nan", "<NA>", "NaT")
 # Known labels by name: positions are numbers, ids are texts.
-Known = Mapping[int | str | None, int]
+KnownCodes = Mapping[int | str | None, int]
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,18 @@ class RowNames:
 
 
 def read_named_labels(
-    given: Any,
+    labels: Any,
     names: RowNames,
     classes: Sequence[str],
     *,
     target: str | None = None,
-    known: Known | None = None,
+    known: KnownCodes | None = None,
 ) -> tuple[dict[int, int], list[str]]:
     """Return labels by the places of their rows, and sentences on what does not count.
 
     Parameters
     ----------
-    given : mapping, Series or DataFrame
+    labels : mapping, Series or DataFrame
         Labels by name of the row, or a table with the keys or ids of its rows in a column and their
         labels in the target's, or with positions in its index. Empty cells are no labels, "?" is a
         row that nobody can decide.
@@ -93,7 +93,7 @@ def read_named_labels(
         What was not counted, and why.
     """
     column = LABEL_COLUMN if target is None else target
-    kinds, cells = _named_cells(given, names, column)
+    kinds, cells = _named_cells(labels, names, column)
     filled = [(name, cell) for name, cell in cells if not _is_blank(cell, classes)]
     codes = [(name, read_class(cell, classes, name)) for name, cell in filled]
     kind = _kind_of_names([name for name, _ in codes], names, known or {}, kinds)
@@ -101,25 +101,25 @@ def read_named_labels(
 
 
 def _named_cells(
-    given: Any, names: RowNames, column: str
+    labels: Any, names: RowNames, column: str
 ) -> tuple[Sequence[str], list[tuple[Any, Any]]]:
     """Return the kinds of names that there can be, and pairs of a name and a cell."""
-    columns = getattr(given, "columns", None)
+    columns = getattr(labels, "columns", None)
     if columns is None:
-        if not hasattr(given, "items"):
+        if not hasattr(labels, "items"):
             raise TypeError(
                 "Pass labels by row, as a mapping, a Series or the DataFrame of rows to label with "
-                f"its label column filled, got {type(given).__name__}."
+                f"its label column filled, got {type(labels).__name__}."
             )
-        return list(names.places), list(given.items())
+        return list(names.places), list(labels.items())
     if column not in columns:
         raise ValueError(
             f"The table of labels has no column {column!r}, got {listed(list(columns))}."
         )
     for name, kind in ((KEY_COLUMN, "keys"), (names.id_name, "ids")):
         if name is not None and name in columns and kind in names.places:
-            return [kind], list(zip(given[name], given[column], strict=True))
-    return list(names.places), list(zip(given.index, given[column], strict=True))
+            return [kind], list(zip(labels[name], labels[column], strict=True))
+    return list(names.places), list(zip(labels.index, labels[column], strict=True))
 
 
 def _is_blank(cell: Any, classes: Sequence[str]) -> bool:
@@ -231,18 +231,18 @@ def _as_name(name: Any, kind: str) -> int | str | None:
 
 
 def _kind_of_names(
-    given: Sequence[Any], names: RowNames, known: Known, kinds: Sequence[str]
+    named: Sequence[Any], names: RowNames, known: KnownCodes, kinds: Sequence[str]
 ) -> str:
     """Return the kind of the names: the only kind possible for all, or else for names asked for."""
     places = names.places
-    places_as = {kind: [_place(name, kind, places) for name in given] for kind in kinds}
+    places_as = {kind: [_place(name, kind, places) for name in named] for kind in kinds}
     asked = [kind for kind in kinds if any(place is not None for place in places_as[kind])]
     looks = {_look(name) for name in (*places.get("ids", ()), *known) if isinstance(name, str)}
-    whole = [kind for kind in kinds if all(_may_be(name, kind, places, looks) for name in given)]
+    whole = [kind for kind in kinds if all(_may_be(name, kind, places, looks) for name in named)]
     possible = whole or asked or kinds
     if len({tuple(places_as[kind]) for kind in possible}) > 1:
         raise ValueError(
-            f"Row names such as {given[0]!r} may be {' or '.join(possible)}, which mean different "
+            f"Row names such as {named[0]!r} may be {' or '.join(possible)}, which mean different "
             "rows: pass the table of rows to label with its labels filled, or name rows by the "
             f"keys in its column {KEY_COLUMN!r}."
         )
@@ -272,7 +272,7 @@ def _placed(
     codes: Sequence[tuple[Any, int]],
     kind: str,
     names: RowNames,
-    known: Known,
+    known: KnownCodes,
     classes: Sequence[str],
 ) -> tuple[dict[int, int], list[str]]:
     """Return codes by place; rows not asked for are left out with a sentence."""

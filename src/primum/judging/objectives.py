@@ -133,8 +133,8 @@ class Objective:
         codes = np.searchsorted(estimator.classes_, np.asarray(y))
         predicted = np.searchsorted(estimator.classes_, estimator.predict(X))
         scores = None if self.has_rule else np.asarray(estimator.predict_proba(X))
-        own = Predictions(codes, predicted, scores)
-        return -read_scoring(self, estimator.classes_).of_split(own)
+        predictions = Predictions(codes, predicted, scores)
+        return -read_scoring(self, estimator.classes_).of_split(predictions)
 
     def cost_matrix(self, codes: Index, n_classes: int, weight: Floats | None = None) -> Floats:
         """Return the costs of predicted classes (columns) for true classes (rows).
@@ -145,8 +145,8 @@ class Objective:
             return np.array(self.cost)
         totals = np.bincount(codes, weight, minlength=n_classes).astype(float)
         present = np.count_nonzero(totals)
-        each = np.divide(totals.sum(), present * totals, out=np.zeros(n_classes), where=totals > 0)
-        return np.asarray(each[:, None] * (1 - np.eye(n_classes)))
+        costs = np.divide(totals.sum(), present * totals, out=np.zeros(n_classes), where=totals > 0)
+        return np.asarray(costs[:, None] * (1 - np.eye(n_classes)))
 
 
 def read_objective(
@@ -253,7 +253,7 @@ def positive_code(positive: Any, classes: AnyArray) -> int:
     return code
 
 
-def _code_of(name: Any, classes: AnyArray, what: str) -> int:
+def _code_of(name: Any, classes: AnyArray, parameter: str) -> int:
     """Return the code of a class, by its name or by how that is written."""
     names = classes.tolist()
     if name in names:
@@ -262,7 +262,7 @@ def _code_of(name: Any, classes: AnyArray, what: str) -> int:
     if str(name) in written:
         return written.index(str(name))
     raise ValueError(
-        f"{what} names the class {name!r}, which no labelled row has: the classes are "
+        f"{parameter} names the class {name!r}, which no labelled row has: the classes are "
         f"{listed([repr(one) for one in names])}."
     )
 
@@ -309,11 +309,11 @@ def read_cost(cost: Any, classes: AnyArray) -> Floats:
 
 def _pairs_of_frame(frame: Any, classes: AnyArray) -> dict[tuple[Any, Any], Any]:
     """Return the cells of a table of costs; all classes must be in it."""
-    for names, what in ((frame.index, "rows"), (frame.columns, "columns")):
+    for names, axis in ((frame.index, "rows"), (frame.columns, "columns")):
         named = {_code_of(name, classes, "cost") for name in names}
         if len(named) != len(classes) or len(names) != len(classes):
             raise ValueError(
-                f"The {what} of cost are {list(names)}: it needs one for each of the classes "
+                f"The {axis} of cost are {list(names)}: it needs one for each of the classes "
                 f"{classes.tolist()}."
             )
     values = frame.to_numpy()
@@ -372,8 +372,8 @@ def with_storable_cost(state: dict[str, Any], matrix: Any) -> dict[str, Any]:
 
     Model files cannot store mappings whose keys are pairs.
     """
-    given = state.get("cost")
-    pairs = isinstance(given, Mapping) or hasattr(given, "iloc")
+    cost = state.get("cost")
+    pairs = isinstance(cost, Mapping) or hasattr(cost, "iloc")
     return state | {"cost": np.array(matrix)} if pairs and matrix is not None else state
 
 
@@ -607,8 +607,8 @@ def cross_fitted_codes(held_out: "HeldOut", scores: Floats, objective: Objective
     rows, fold_of = held_out.rows, held_out.fold_of
     predicted = np.empty(len(rows), dtype=np.intp)
     for number, fold in enumerate(held_out.folds):
-        own, others = fold_of == number, np.flatnonzero(~np.isin(rows, fold.test))
-        predicted[own] = rule_of(held_out, scores, objective, others).codes(scores[own])
+        in_fold, others = fold_of == number, np.flatnonzero(~np.isin(rows, fold.test))
+        predicted[in_fold] = rule_of(held_out, scores, objective, others).codes(scores[in_fold])
     return predicted
 
 

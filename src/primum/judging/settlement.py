@@ -121,8 +121,9 @@ class SettledPair:
     @property
     def uses_challenger(self) -> bool:
         """Whether the challenger is the one to use on these rows."""
-        own, others = self.errors_so_far
-        return self.answer == words.HELP or (self.answer == error_bounds.NOT_WORSE and own < others)
+        made, others = self.errors_so_far
+        not_worse = self.answer == error_bounds.NOT_WORSE
+        return self.answer == words.HELP or (not_worse and made < others)
 
     @property
     def text(self) -> str:
@@ -185,8 +186,8 @@ def compared(low: int, high: int, than: str) -> str:
     if low == high == 0:
         return f"exactly as many errors as {than}"
     if low == high:
-        more = "fewer" if low < 0 else "more"
-        return f"exactly {counted(abs(low), f'{more} error')} than {than}"
+        direction = "fewer" if low < 0 else "more"
+        return f"exactly {counted(abs(low), f'{direction} error')} than {than}"
     if high <= 0:
         return f"between {-high:,} and {-low:,} fewer errors than {than}"
     if low >= 0:
@@ -194,12 +195,12 @@ def compared(low: int, high: int, than: str) -> str:
     return f"between {-low:,} fewer and {high:,} more errors than {than}"
 
 
-def certain(found: SettledPair) -> str:
+def certain(settled: SettledPair) -> str:
     """Return what is certain without any label, in a sentence.
 
     Parameters
     ----------
-    found : SettledPair
+    settled : SettledPair
         The two models and their rows.
 
     Returns
@@ -208,8 +209,8 @@ def certain(found: SettledPair) -> str:
         Such as "On your 5,293 unlabelled rows the safe stack and the baseline differ in 150
         predictions, so the choice between them affects only these."
     """
-    both, n_different = f"{found.challenger} and {found.baseline}", found.pair.n_different
-    where = f"On your {counted(found.pair.n_rows, 'unlabelled row')} {both}"
+    both, n_different = f"{settled.challenger} and {settled.baseline}", settled.pair.n_different
+    where = f"On your {counted(settled.pair.n_rows, 'unlabelled row')} {both}"
     if n_different == 0:
         return f"{where} predict the same classes, so the choice between them changes nothing."
     these = "this one" if n_different == 1 else "these"
@@ -236,51 +237,51 @@ def about(low: int, high: int, most: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _sentences(found: SettledPair, needed: str) -> str:
+def _sentences(settled: SettledPair, needed: str) -> str:
     """Return what is known, with a sentence on the labels that it needs."""
-    if not found.pair.needs_labels:
-        return _without_labels(found)
-    if not found.bounds.n_read:
-        return f"{certain(found)} {needed}".strip()
-    parts = (_contradicted(found), _between(found), needed, _decidable(found))
+    if not settled.pair.needs_labels:
+        return _without_labels(settled)
+    if not settled.bounds.n_read:
+        return f"{certain(settled)} {needed}".strip()
+    parts = (_contradicted(settled), _between(settled), needed, _decidable(settled))
     return " ".join(filter(None, parts))
 
 
-def _without_labels(found: SettledPair) -> str:
+def _without_labels(settled: SettledPair) -> str:
     """Return the answer that needs no label: the models differ on too few rows."""
-    pair = found.pair
+    pair = settled.pair
     if pair.n_different == 0:
-        return f"{certain(found)} No label was needed."
+        return f"{certain(settled)} No label was needed."
     share = words.percent_of_level(pair.margin)
-    but_certain = "" if found.low == -found.high else f" ({_change(found)})"
+    but_certain = "" if settled.low == -settled.high else f" ({_change(settled)})"
     few = f"This is at most {share} of the rows, which makes no practical difference{but_certain}."
-    return f"{certain(found)} {few} No label was needed."
+    return f"{certain(settled)} {few} No label was needed."
 
 
-def _change(found: SettledPair) -> str:
+def _change(settled: SettledPair) -> str:
     """Return the bounds as part of a sentence, by the name of the challenger."""
-    return f"{found.challenger} makes {compared(found.low, found.high, found.baseline)}"
+    return f"{settled.challenger} makes {compared(settled.low, settled.high, settled.baseline)}"
 
 
-def _between(found: SettledPair) -> str:
+def _between(settled: SettledPair) -> str:
     """Return the bounds and what they mean, in a sentence."""
-    bounds, pair = found.bounds, found.pair
-    lead = "Still open: on" if found.answer == error_bounds.OPEN else "On"
+    bounds, pair = settled.bounds, settled.pair
+    lead = "Still open: on" if settled.answer == error_bounds.OPEN else "On"
     differ = f"they differ on {counted(pair.n_different, 'row')}"
-    sure = f"{words.percent_of_level(found.level)} sure; {differ}"
+    sure = f"{words.percent_of_level(settled.level)} sure; {differ}"
     if bounds.complete:
         sure = f"{differ}, and all are labelled"
     elif bounds.contradicted:
         sure = f"certain; {differ}"
     rows = counted(pair.n_rows, "row")
-    return f"{lead} your {rows} {_change(found)} ({sure}){MEANING[found.answer]}."
+    return f"{lead} your {rows} {_change(settled)} ({sure}){MEANING[settled.answer]}."
 
 
-def _contradicted(found: SettledPair) -> str:
+def _contradicted(settled: SettledPair) -> str:
     """Return a warning if the labels leave no state possible."""
-    if not found.bounds.contradicted:
+    if not settled.bounds.contradicted:
         return ""
-    chance = words.percent_of_level(1 - found.level)
+    chance = words.percent_of_level(1 - settled.level)
     return (
         "These labels contradict a random order of the rows, which happens by chance in at most "
         f"{chance} of cases: check that no label is on the wrong row. Only what is certain is "
@@ -288,72 +289,72 @@ def _contradicted(found: SettledPair) -> str:
     )
 
 
-def _were_needed(found: SettledPair) -> str:
+def _were_needed(settled: SettledPair) -> str:
     """Return how many labels an answer has needed."""
-    bounds, enough = found.bounds, found.bounds.labels_needed
-    labels = counted(found.n_labels, "label")
+    bounds, enough = settled.bounds, settled.bounds.labels_needed
+    labels = counted(settled.n_labels, "label")
     if enough == bounds.n_read or enough is None:
-        return f"{labels} {'was' if found.n_labels == 1 else 'were'} needed."
+        return f"{labels} {'was' if settled.n_labels == 1 else 'were'} needed."
     so_far = f"{labels} so far"
-    if found.n_all_labels > found.n_labels:
+    if settled.n_all_labels > settled.n_labels:
         so_far = (
-            f"{found.n_labels:,} of the {found.n_all_labels:,} labels so far are on rows where "
+            f"{settled.n_labels:,} of the {settled.n_all_labels:,} labels so far are on rows where "
             "these two differ"
         )
     return f"It was settled after {counted(enough, 'row')} ({so_far})."
 
 
-def _will_be_needed(found: SettledPair) -> str:
+def _will_be_needed(settled: SettledPair) -> str:
     """Return how many more labels will be needed, as a range."""
-    if found.expected_more[1] == 0:
+    if settled.expected_more[1] == 0:
         return "No row is left that could settle it."
-    most = found.pair.n_different - found.n_labels
-    amount = about(*found.expected_more, most)
-    more = f"{amount} more {'label' if amount == '1' else 'labels'}"
-    if found.answer in (error_bounds.NOT_WORSE, error_bounds.NOT_BETTER):
-        what = "better" if found.answer == error_bounds.NOT_WORSE else "worse"
-        return f"About {more} should settle whether it is {what}."
-    rows = f"{amount} of these {found.pair.n_different:,} rows"
-    first = f"About {more} should settle it"
-    if not found.bounds.n_read:
+    most = settled.pair.n_different - settled.n_labels
+    amount = about(*settled.expected_more, most)
+    further = f"{amount} more {'label' if amount == '1' else 'labels'}"
+    if settled.answer in (error_bounds.NOT_WORSE, error_bounds.NOT_BETTER):
+        claim = "better" if settled.answer == error_bounds.NOT_WORSE else "worse"
+        return f"About {further} should settle whether it is {claim}."
+    rows = f"{amount} of these {settled.pair.n_different:,} rows"
+    first = f"About {further} should settle it"
+    if not settled.bounds.n_read:
         first = f"Labelling about {rows} should settle which of the two is better"
-    not_worse = about(*found.expected_to_not_worse, most)
+    not_worse = about(*settled.expected_to_not_worse, most)
     if not_worse == amount:
         return f"{first}."
-    return f"{first}; about {not_worse} should show whether {found.challenger} is not worse."
+    return f"{first}; about {not_worse} should show whether {settled.challenger} is not worse."
 
 
-def _decidable(found: SettledPair) -> str:
+def _decidable(settled: SettledPair) -> str:
     """Return the bounds for the rows that can be decided, named as such."""
-    alone, count = found.bounds.decidable, found.bounds.n_undecided
+    alone, count = settled.bounds.decidable, settled.bounds.n_undecided
     if alone is None:
         return ""
-    if not found.n_labels:
-        return f"No row could be decided{'' if count == found.pair.n_different else ' so far'}."
+    if not settled.n_labels:
+        return f"No row could be decided{'' if count == settled.pair.n_different else ' so far'}."
     return (
         f"{counted(count, 'row')} could not be decided; on the decidable rows alone, "
-        f"{found.challenger} makes {compared(alone.low, alone.high, found.baseline)} "
-        f"({words.percent_of_level(found.level)} sure)."
+        f"{settled.challenger} makes {compared(alone.low, alone.high, settled.baseline)} "
+        f"({words.percent_of_level(settled.level)} sure)."
     )
 
 
-def _deploy(found: SettledPair) -> str:
+def _deploy(settled: SettledPair) -> str:
     """Return which of the two to use, and why, in a sentence."""
-    own, other = found.challenger, found.baseline
-    made, others = found.errors_so_far
-    errors = f"has made {counted(made, 'error')} where {other} has made {others:,}"
+    challenger, baseline = settled.challenger, settled.baseline
+    made, others = settled.errors_so_far
+    errors = f"has made {counted(made, 'error')} where {baseline} has made {others:,}"
     return {
-        words.HELP: f"Use {own} on these rows.",
-        words.HARM: f"Use {other} on these rows: {own} would do harm.",
-        words.NO_DIFFERENCE: f"Use {other}, the simpler of the two.",
+        words.HELP: f"Use {challenger} on these rows.",
+        words.HARM: f"Use {baseline} on these rows: {challenger} would do harm.",
+        words.NO_DIFFERENCE: f"Use {baseline}, the simpler of the two.",
         error_bounds.NOT_WORSE: (
-            f"Use {own} on these rows: it is not worse, and so far it {errors}."
-            if found.uses_challenger
-            else f"Use {other} for now: so far {own} {errors}."
+            f"Use {challenger} on these rows: it is not worse, and so far it {errors}."
+            if settled.uses_challenger
+            else f"Use {baseline} for now: so far {challenger} {errors}."
         ),
-        error_bounds.NOT_BETTER: f"Use {other} on these rows: {own} is not better.",
-        error_bounds.OPEN: f"Use {other} for now, the cautious choice.",
-    }[found.answer]
+        error_bounds.NOT_BETTER: f"Use {baseline} on these rows: {challenger} is not better.",
+        error_bounds.OPEN: f"Use {baseline} for now, the cautious choice.",
+    }[settled.answer]
 
 
 @dataclass(frozen=True)
@@ -424,10 +425,10 @@ class Question(PlainRecord):
         bounds = error_bounds.bounds_after(self.pair, outcomes)
         counts = np.bincount(outcomes, minlength=BLANK + 1)
         wrong = counts[BASELINE] + counts[NEITHER], counts[CHALLENGER] + counts[NEITHER]
-        more = self._expected(outcomes, bounds)
+        needed = self._expected(outcomes, bounds)
         return SettledPair(
             *(self.challenger, self.baseline, bounds.n_labels),
-            *((more.low, more.high), (more.not_worse_low, more.not_worse_high)),
+            *((needed.low, needed.high), (needed.not_worse_low, needed.not_worse_high)),
             errors_so_far=(int(wrong[0]), int(wrong[1])),
             level=level,
             bounds=bounds,
@@ -617,14 +618,14 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             for count, alpha in zip(counts, alphas, strict=True)
         ]
         needs = [pair.needs_labels for pair in asked]
-        kept = np.flatnonzero((codes[:, needs, 0] != AGREE).any(axis=1))
+        listed_rows = np.flatnonzero((codes[:, needs, 0] != AGREE).any(axis=1))
         scores = [(0.0, 0.0)] * len(pairs) if wins is None else wins
         questions = tuple(
-            Question(*names, pair, codes[kept, number], (float(won[0]), float(won[1])))
+            Question(*names, pair, codes[listed_rows, number], (float(won[0]), float(won[1])))
             for number, (names, pair, won) in enumerate(zip(pairs, asked, scores, strict=True))
         )
-        chosen = None if ids is None else tuple(str(ids[place]) for place in kept.tolist())
-        positions = np.asarray(rows, dtype=np.intp)[kept]
+        chosen = None if ids is None else tuple(str(ids[place]) for place in listed_rows.tolist())
+        positions = np.asarray(rows, dtype=np.intp)[listed_rows]
         return cls(questions, positions, tuple(map(str, classes)), chosen, id_name, target)
 
     @property
@@ -643,7 +644,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         return named_labels.RowNames(self.keys, self.rows.tolist(), self.ids, self.id_name)
 
     def with_labels(
-        self, labels: Any, *, known: named_labels.Known | None = None, correct: bool = False
+        self, labels: Any, *, known: named_labels.KnownCodes | None = None, correct: bool = False
     ) -> Self:
         """Return the settlement with further labels.
 
@@ -713,8 +714,8 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """
         for question, answer in zip(self.questions, self.pairs, strict=True):
             if not answer.settled:
-                own = np.flatnonzero(question.differs[self.places_to_label]) + 1
-                until = np.concatenate([[0], own])
+                differing = np.flatnonzero(question.differs[self.places_to_label]) + 1
+                until = np.concatenate([[0], differing])
                 needed = (*answer.expected_more, *answer.expected_to_not_worse)
                 return error_bounds.Forecast(*(int(until[number]) for number in needed))
         return error_bounds.Forecast(0, 0, 0, 0)
@@ -726,12 +727,12 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         Such as "Label rows from the top of the sheet: about 20 to 60 of its 311 rows decide between
         the safe stack and the baseline (8 to 25 rule out that the safe stack is worse)."
         """
-        more, most = self.forecast(), len(self.places_to_label)
-        if more.high == 0:
+        needed, most = self.forecast(), len(self.places_to_label)
+        if needed.high == 0:
             return ""
         asked = next(answer for answer in self.pairs if not answer.settled)
-        amount = about(more.low, more.high, most)
-        not_worse = about(more.not_worse_low, more.not_worse_high, most)
+        amount = about(needed.low, needed.high, most)
+        not_worse = about(needed.not_worse_low, needed.not_worse_high, most)
         also = f" ({not_worse} rule out that {asked.challenger} is worse)"
         if not_worse == amount or asked.answer != OPEN:
             also = ""
@@ -748,11 +749,11 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         """What the other rows are for, if the first open question does not need all of them."""
         both = zip(self.questions, self.pairs, strict=True)
         (first, _), *others = [(ask, answer) for ask, answer in both if not answer.settled]
-        own = int(first.differs.sum())
+        n_different = int(first.differs.sum())
         if first.differs[self.places_to_label].all() or not others:
             return ""
         further = [f"{answer.challenger} and {answer.baseline}" for _, answer in others]
-        return f" These two differ on {own}; the other rows compare {listed(further)}."
+        return f" These two differ on {n_different}; the other rows compare {listed(further)}."
 
     @property
     def skipped(self) -> str:
@@ -760,11 +761,11 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
 
         The bounds allow for any label of such a row.
         """
-        own = np.flatnonzero(self.questions[0].differs)
-        given = np.isin(own, list(self.labels))
-        if self.settled or not given.any():
+        differing = np.flatnonzero(self.questions[0].differs)
+        labeled = np.isin(differing, list(self.labels))
+        if self.settled or not labeled.any():
             return ""
-        gaps = own[: np.flatnonzero(given)[-1]]
+        gaps = differing[: np.flatnonzero(labeled)[-1]]
         names = [self.keys[place] for place in gaps.tolist() if place not in self.labels]
         if not names:
             return ""

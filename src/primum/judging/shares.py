@@ -163,8 +163,8 @@ class EstimatedShares:
     def in_words(self) -> str:
         """The shares, and how many rows they are, in a sentence."""
         parts = [f"{one.text}, about {one.count(self.n_unlabeled)} rows" for one in self.classes]
-        more = len(parts) - MAX_ITEMS_LISTED
-        shares = "; ".join(parts[:MAX_ITEMS_LISTED]) + (f"; and {more} more" if more > 0 else "")
+        rest = len(parts) - MAX_ITEMS_LISTED
+        shares = "; ".join(parts[:MAX_ITEMS_LISTED]) + (f"; and {rest} more" if rest > 0 else "")
         return (
             f"Shares of the classes among the {counted(self.n_unlabeled, 'unlabelled row')}, with "
             f"{self.level:.0%} intervals: {shares}."
@@ -330,8 +330,8 @@ def without_known(
         ClassShare(one.name, own[0], min(own[0], own[1]), max(own[0], own[2]), one.labeled)
         for one, own in zip(shares.classes, left.tolist(), strict=True)
     ]
-    kept = (shares.method, shares.assumption, shares.level, shares.n_labeled)
-    return EstimatedShares(classes, *kept, n_unlabeled)
+    unchanged = (shares.method, shares.assumption, shares.level, shares.n_labeled)
+    return EstimatedShares(classes, *unchanged, n_unlabeled)
 
 
 def maximum_likelihood_shares(unlabeled: Floats, labeled: Floats) -> Floats:
@@ -373,8 +373,8 @@ def _prediction_powered(scored: CrossFittedScores, level: float) -> tuple[Floats
     if scored.groups is None:
         # Not more than with the labels alone, that is with the weight 0; yet more for a class whose
         # scores vary by themselves, because all classes have one weight.
-        more = weight @ (residual - weight @ residual) ** 2 / (p * (1 - p))
-        effect = np.minimum(effect, np.maximum(more, 1.0) * (1 / size + 1 / n_units))
+        labels_alone = weight @ (residual - weight @ residual) ** 2 / (p * (1 - p))
+        effect = np.minimum(effect, np.maximum(labels_alone, 1.0) * (1 / size + 1 / n_units))
     quantile = special.stdtrit(max(size - 1, 1), (1 + level) / 2)
     shares = _on_simplex(shares)
     factors = quantile**2 * effect
@@ -436,8 +436,8 @@ def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Float
     ratio = np.maximum(likely, MIN_LIKELY_SHARE) / labeled
 
     def posterior(scores: Floats) -> Floats:
-        own = scores * ratio
-        return np.asarray(own / own.sum(axis=-1, keepdims=True))
+        likely = scores * ratio
+        return np.asarray(likely / likely.sum(axis=-1, keepdims=True))
 
     own = posterior(scored.scores)
     means = (weight[:, None] * scored.one_hot).T @ own / labeled[:, None]
@@ -493,11 +493,11 @@ def _within_classes(residual: Floats, scored: CrossFittedScores) -> tuple[Floats
     """
     sizes, sums, most = [], [], []
     for code in range(scored.n_classes):
-        own = np.flatnonzero(scored.codes == code)
-        weight = scored.row_weight[own] / scored.row_weight[own].sum()
-        units = np.unique(scored.units[own], return_inverse=True)[1]
+        of_class = np.flatnonzero(scored.codes == code)
+        weight = scored.row_weight[of_class] / scored.row_weight[of_class].sum()
+        units = np.unique(scored.units[of_class], return_inverse=True)[1]
         size = effective_size(_sums(units, weight))
-        values = size * np.bincount(units, weight * residual[own])
+        values = size * np.bincount(units, weight * residual[of_class])
         sizes.append(size)
         sums.append(np.sum(values**2))
         most.append(max(np.max(np.abs(values)), MIN_LARGEST_IN_CLASS))

@@ -183,12 +183,12 @@ class JudgedSample:
 
     def settling(self, settle: int | None) -> str:
         """Return a sentence on the number of labels that would give a clear answer."""
-        what = "row" if self.n_groups is None else "group"
+        unit = "row" if self.n_groups is None else "group"
         if settle is None:
-            return f"Labelling more {what}s at random would probably not settle which is better."
+            return f"Labelling more {unit}s at random would probably not settle which is better."
         about = rounded_up(settle - self._now)
         return (
-            f"Labelling about {counted(about, f'more {what}')} at random would settle it, if the "
+            f"Labelling about {counted(about, f'more {unit}')} at random would settle it, if the "
             "estimate stays the same."
         )
 

@@ -150,13 +150,13 @@ class LabellingTask:
                 f"There are {len(self.rows)} rows to label, but {len(pair.codes)} codes of "
                 f"{names}: give one, or None, for every row."
             )
-        given = [code for code in pair.codes if code is not None]
-        if len(given) > pair.n_different:
+        codes = [code for code in pair.codes if code is not None]
+        if len(codes) > pair.n_different:
             raise ValueError(
-                f"{names} differ on {pair.n_different} rows, but {len(given)} of them are in the "
+                f"{names} differ on {pair.n_different} rows, but {len(codes)} of them are in the "
                 "sheet."
             )
-        for code in given:
+        for code in codes:
             if len(set(code)) != 2 or not set(code) <= set(range(len(self.classes))):
                 raise ValueError(
                     f"{names} have the codes {code}, but there are {len(self.classes)} classes and "

@@ -237,11 +237,11 @@ STYLES = {
 
 def line_styles(classifiers: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return a colour and line style for every classifier: its fixed ones, or free ones."""
-    taken = [STYLES[name] for name in classifiers if name in STYLES]
+    styled = [STYLES[name] for name in classifiers if name in STYLES]
     colors = list(dict.fromkeys(color for color, _ in STYLES.values()))
-    spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in taken]
+    spare = [style for style in product(colors, ("-", "--", "-.", ":")) if style not in styled]
     # Neighbours differ in colour, and colours without a fixed style come first.
-    fixed = {color for color, _ in taken}
+    fixed = {color for color, _ in styled}
     spare.sort(key=lambda style: (("-", "--", "-.", ":").index(style[1]), style[0] in fixed))
     others = [name for name in classifiers if name not in STYLES]
     free = {name: spare[k % len(spare)] for k, name in enumerate(others)}

@@ -144,11 +144,11 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             of_rows = of_labeled, of_unlabeled
             scored.notes.extend(notes_on_rows(rows, *of_rows, targets.chosen))
             self._compute(scored, start)
-            found = self._combine(scored)
+            differing = self._combine(scored)
         self.held_out_rows_ = labeled_of(given)[held_out.rows]
         self.held_out_folds_ = held_out.fold_of
         self.notes_.extend([*entrants.notes, *of_folds])
-        return given, found
+        return given, differing
 
     def _rows(self, given: FitArguments[SomeKnown], X: Any, seed: int) -> SharedRows:
         """Return the rows of positive weight; a sample if many are outside memory."""
@@ -159,9 +159,9 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             unlabeled = stack_rows([table[index], more.array.astype(np.float64, copy=False)])
         else:
             with one_blas_thread(), using_threads(effective_n_jobs(self.n_jobs)):
-                unlabeled, found = read_sample(ArrayRows(table, index), more, labeled, seed)
-            if found.n_rows > unlabeled.shape[0]:
-                sampled, weight = found, None if weight is None else found.take(weight)
+                unlabeled, sample = read_sample(ArrayRows(table, index), more, labeled, seed)
+            if sample.n_rows > unlabeled.shape[0]:
+                sampled, weight = sample, None if weight is None else sample.take(weight)
         if weight is not None:
             weight = np.append(weight, np.ones(unlabeled.shape[0] - len(weight)))
         rows = SharedRows(
@@ -230,12 +230,12 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
         self.supervised_ = self._stack(supervised, models)
         self.baseline_ = self._stack(baseline, models)
         probe = {name: scores for name, (_, scores) in fitted.items()}
-        (self.verdict_, judged), found = self._judge(scored, probe)
+        (self.verdict_, judged), differing = self._judge(scored, probe)
         self._keep_held_out(scored.held_out, judged)
         self.report_ = report_table(self, scored, judged)
         self.failures_, self.notes_ = scored.failures, scored.all_notes
         self._warn_of_failures()
-        return found
+        return differing
 
     @property
     def judged_by(self) -> Any:
@@ -353,8 +353,8 @@ def _groups(given: FitArguments[Known], groups: Any) -> list[AnyArray | None]:
     return [np.asarray(groups)[rows] for rows in index]
 
 
-def _n_to_label(known: AnyArray | None, unknown: AnyArray | None, n_unlabeled: int) -> int:
+def _n_to_label(labeled: AnyArray | None, unlabeled: AnyArray | None, n_unlabeled: int) -> int:
     """Return how many rows, or groups, have no label; each row of X_unlabeled is a group."""
-    if known is None or unknown is None:
+    if labeled is None or unlabeled is None:
         return n_unlabeled
-    return len(np.setdiff1d(unknown, known)) + n_unlabeled - len(unknown)
+    return len(np.setdiff1d(unlabeled, labeled)) + n_unlabeled - len(unlabeled)

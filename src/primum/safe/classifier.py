@@ -261,9 +261,9 @@ class SafeClassifier(
         with fitting(self):
             self._to_label: ToLabel | DeferredComparison | None = None
             arguments = X, y, X_unlabeled, sample_weight, groups, chosen
-            given, found = self._fit_stack(*arguments)
-            if found is not None:
-                self._to_label = to_label_in_fit(self, found, given, X, X_unlabeled)
+            given, differing = self._fit_stack(*arguments)
+            if differing is not None:
+                self._to_label = to_label_in_fit(self, differing, given, X, X_unlabeled)
             elif compares_later(self, given):
                 self._to_label = DeferredComparison(*arguments[:4], checksum_of(self, given))
         return self
@@ -292,8 +292,8 @@ class SafeClassifier(
         self.order_seed_ = scored.rows.seed
         codes = codes_in_fit(self, scored.rows, probe)
         scored.notes.extend(compared_notes(self, scored.rows, len(codes)))
-        found = disagreements_in_fit(self, scored.rows, codes)
-        return judge_stacks(self, scored, codes, found), found
+        differing = disagreements_in_fit(self, scored.rows, codes)
+        return judge_stacks(self, scored, codes, differing), differing
 
     def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         self.held_out_scores_ = judged["safe stack"]
@@ -302,17 +302,17 @@ class SafeClassifier(
     def _decide(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
         """Choose the decision rules of the stacks, on their cross-fitted scores."""
         objective = self.objective_
-        found = held_out.predictions(self.held_out_scores_, objective)
-        self.held_out_predictions_ = self.classes_[found.predicted]
+        predictions = held_out.predictions(self.held_out_scores_, objective)
+        self.held_out_predictions_ = self.classes_[predictions.predicted]
         self.rule_, self.threshold_ = None, None
         if objective is None or not objective.has_rule:
             return
-        own, supervised, baseline = (
+        rule, supervised, baseline = (
             rule_of(held_out, judged[name], objective)
             for name in ("safe stack", "supervised stack", "baseline")
         )
         self.supervised_.rule_, self.baseline_.rule_ = supervised, baseline
-        self.rule_, self.threshold_ = own, own.threshold
+        self.rule_, self.threshold_ = rule, rule.threshold
 
     @property
     def judged_by(self) -> Any:
@@ -402,8 +402,8 @@ class SafeClassifier(
         """
         check_is_fitted(self, "models_")
         asked = known_rows(self, self._asked)
-        self._to_label = found = asked.with_labels(labels, correct=correct)
-        settlement = found.settlement
+        self._to_label = labeled = asked.with_labels(labels, correct=correct)
+        settlement = labeled.settlement
         if verbose:
             print(settlement)
         return settlement

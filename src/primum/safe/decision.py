@@ -234,9 +234,9 @@ class TunedDecisionClassifierCV(OfClassifiers):
                 stacklevel=4,
             )
             return None
-        own, twin = zip(*parts, strict=True)
+        model, twin = zip(*parts, strict=True)
         at = np.concatenate([fold.test for fold in folds])
-        both = np.concatenate(own), None if any(t is None for t in twin) else np.concatenate(twin)
+        both = np.concatenate(model), None if any(t is None for t in twin) else np.concatenate(twin)
         return at, *both
 
     def _folds(self, labels: KnownLabels, groups: Any, chosen: Mask | None) -> list[Fold]:
@@ -260,10 +260,10 @@ class TunedDecisionClassifierCV(OfClassifiers):
         else:
             at, self.held_out_scores_, twin_scores = held
             self.held_out_rows_ = labels.labeled[at]
-            given = labels.codes[at], at, None if weight is None else weight[at]
-            self.rule_ = twin_rule = tuned_rule(objective, self.held_out_scores_, *given)
+            truth = labels.codes[at], at, None if weight is None else weight[at]
+            self.rule_ = twin_rule = tuned_rule(objective, self.held_out_scores_, *truth)
             if twin_scores is not None:
-                twin_rule = tuned_rule(objective, twin_scores, *given)
+                twin_rule = tuned_rule(objective, twin_scores, *truth)
         self.threshold_ = self.rule_.threshold
         self.cost_ = None if objective.cost is None else np.array(objective.cost)
         twin = _twin_of(self.estimator_)

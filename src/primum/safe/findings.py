@@ -99,12 +99,12 @@ def judge_stacks(
     safe: "SafeStack[Stack, SomeKnown, Kind]",
     scored: OutOfFold[Kind],
     codes: Index | None = None,
-    found: Disagreements | None = None,
+    differing: Disagreements | None = None,
 ) -> tuple[SafeVerdict, dict[str, Floats]]:
     """Return the verdict on a fitted safe choice, and the cross-fitted scores of its stacks.
 
     ``codes`` are the classes that the stacks predict for unlabelled rows, if there are classes, and
-    ``found`` the rows on which they differ, if all were compared. Candidates that the verdict
+    ``differing`` the rows on which they differ, if all were compared. Candidates that the verdict
     leaves out are added to the approximations of ``scored``; only candidates with a weight are
     mentioned. Scores of numbers are in their own unit.
     """
@@ -113,35 +113,37 @@ def judge_stacks(
     unpaired = entrants.unpaired(scored.scores)
     for name in unpaired:
         scored.approximated.setdefault(name, []).append(_unpaired_note(name))
-    own, others, fair = (
+    full, twin, fair = (
         restored(scored.cross_fitted(names, safe.shrinkage))
         for names in (stack, supervised, [name for name in stack if name not in unpaired])
     )
     scores, w0 = scored.stack_inputs(entrants.baselines)
     baseline = restored(scores @ w0)
-    what = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = _judge(held_out, own, baseline, safe.judged_by, what, _compared(codes, DUELS[0]))
+    named = f"the baseline ({' and '.join(entrants.baselines)})"
+    of_baseline = _judge(
+        held_out, full, baseline, safe.judged_by, named, _compared(codes, DUELS[0])
+    )
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
         compared = (0, 0) if unpaired else _compared(codes, DUELS[1])
-        of_supervised = _judge(held_out, fair, others, safe.judged_by, SUPERVISED, compared)
+        of_supervised = _judge(held_out, fair, twin, safe.judged_by, SUPERVISED, compared)
     of_brier = None
     if safe.judged_by == "accuracy":
-        of_brier = _judge(held_out, own, baseline, "neg_brier_score", what)
+        of_brier = _judge(held_out, full, baseline, "neg_brier_score", named)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
     settled = None
-    if found is not None:
-        settled = ask_about_stacks(found, safe.classes_, (of_baseline, of_supervised)).leading
+    if differing is not None:
+        settled = ask_about_stacks(differing, safe.classes_, (of_baseline, of_supervised)).leading
     measure = held_out.loss_of(safe.judged_by, UNIT).measure
     text = verdict_text(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
-    stacks = {"safe stack": own, "supervised stack": others, "baseline": baseline}
+    stacks = {"safe stack": full, "supervised stack": twin, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
 
 def _judge(
     held_out: HeldOut,
-    own: Floats,
+    stacked: Floats,
     others: Floats,
     scoring: Any,
     baseline: str,
@@ -149,7 +151,7 @@ def _judge(
 ) -> Verdict:
     """Return the verdict on held-out scores of a stack against those of another one."""
     loss = held_out.loss_of(scoring, UNIT)
-    predictions = [held_out.predictions(scores, loss.objective) for scores in (own, others)]
+    predictions = [held_out.predictions(scores, loss.objective) for scores in (stacked, others)]
     return verdict_of(
         held_out.posterior(predictions[0], predictions[1], loss, *compared),
         method="the model",

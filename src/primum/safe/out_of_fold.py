@@ -67,10 +67,10 @@ def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind
 
 def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> float:
     """Return the time for n_rows, given the times for two numbers of rows."""
-    (few, first), (more, second) = pairs
-    slope = max(second - first, 0.0) / (more**growth - few**growth)
-    power = second + slope * (n_rows**growth - more**growth)
-    return float(max(power, second * n_rows / more))
+    (few, first), (many, second) = pairs
+    slope = max(second - first, 0.0) / (many**growth - few**growth)
+    power = second + slope * (n_rows**growth - many**growth)
+    return float(max(power, second * n_rows / many))
 
 
 def _timed(
@@ -344,8 +344,8 @@ class OutOfFold(Generic[Kind]):
 
     def _forget(self, name: str) -> None:
         by_name = (self.prepared, self._parts, self._warned, self.approximated, self.predicting)
-        for kept in by_name:
-            kept.pop(name, None)
+        for results in by_name:
+            results.pop(name, None)
 
     def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:
         """Return the candidates fitted to all labelled rows, with their scores for the rows probe.

@@ -112,9 +112,9 @@ class ToLabel:
         return frame
 
 
-def _free(name: str, taken: Collection[Any]) -> str:
+def _free(name: str, used: Collection[Any]) -> str:
     """Return a name for a column that no feature has."""
-    while name in taken:
+    while name in used:
         name = f"primum_{name}"
     return name
 
@@ -155,7 +155,7 @@ def disagreements_in_fit(
 
 
 def ask_about_stacks(
-    found: Disagreements,
+    differing: Disagreements,
     classes: AnyArray,
     verdicts: tuple[Verdict | None, Verdict | None],
     index: AnyArray | None = None,
@@ -164,7 +164,7 @@ def ask_about_stacks(
 
     Parameters
     ----------
-    found : Disagreements
+    differing : Disagreements
         The rows on which they differ.
     classes : array of shape (n_classes,)
         The classes.
@@ -181,14 +181,14 @@ def ask_about_stacks(
     by_position = index is None or _are_numbers(index)
     return Settlement.ask(
         [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in DUELS],
-        found.positions if index is None or not by_position else index,
-        np.stack([found.codes_of(pair) for pair in range(len(DUELS))], axis=1),
-        n_rows=found.n_rows,
+        differing.positions if index is None or not by_position else index,
+        np.stack([differing.codes_of(pair) for pair in range(len(DUELS))], axis=1),
+        n_rows=differing.n_rows,
         classes=[str(name) for name in classes.tolist()],
-        n_different=found.n_different,
+        n_different=differing.n_different,
         wins=[_wins(verdict) for verdict in verdicts],
         ids=None if index is None or by_position else [as_written(name) for name in index.tolist()],
-        target=_free(LABEL_COLUMN, getattr(found.X, "columns", ())),
+        target=_free(LABEL_COLUMN, getattr(differing.X, "columns", ())),
     )
 
 
@@ -201,7 +201,7 @@ def _wins(verdict: Verdict | None) -> tuple[float, float]:
 
 def to_label(
     safe: "SafeClassifier",
-    found: Disagreements,
+    differing: Disagreements,
     index: AnyArray | None,
     known: Mapping[Any, int] | None = None,
 ) -> ToLabel:
@@ -209,15 +209,15 @@ def to_label(
 
     ``index`` has the names of *all* rows; None: their positions are their names.
     """
-    names = found.positions if index is None else index[found.positions]
+    names = differing.positions if index is None else index[differing.positions]
     verdicts = safe.verdict_.baseline, safe.verdict_.supervised
-    asked = ask_about_stacks(found, safe.classes_, verdicts, None if index is None else names)
-    kept = np.zeros(found.n_listed, dtype=bool)
+    asked = ask_about_stacks(differing, safe.classes_, verdicts, None if index is None else names)
+    needed = np.zeros(differing.n_listed, dtype=bool)
     for pair, question in enumerate(asked.questions):
         if question.pair.needs_labels:
-            kept |= np.ptp(found.codes_of(pair), axis=1) != 0
-    places = np.flatnonzero(kept)
-    rows, codes = take_rows(found.X, places), found.codes[places]
+            needed |= np.ptp(differing.codes_of(pair), axis=1) != 0
+    places = np.flatnonzero(needed)
+    rows, codes = take_rows(differing.X, places), differing.codes[places]
     return ToLabel(asked, rows, names[places], codes, known or {})
 
 
@@ -242,9 +242,9 @@ class DeferredComparison:
                 "The arrays that were passed to fit have changed since: pass the unlabelled rows "
                 "to rows_to_label(X), or fit again."
             )
-        known = ArrayRows(given.X, given.labels.unlabeled[given.unknown])
-        found = _find(safe, chain([known, given.more]))
-        return to_label_in_fit(safe, found, given, self.X, self.X_unlabeled)
+        in_X = ArrayRows(given.X, given.labels.unlabeled[given.unknown])
+        differing = _find(safe, chain([in_X, given.more]))
+        return to_label_in_fit(safe, differing, given, self.X, self.X_unlabeled)
 
 
 def checksum_of(safe: "SafeClassifier", given: ClassArguments) -> tuple[int, ...]:
@@ -273,23 +273,23 @@ def compares_later(safe: "SafeClassifier", given: ClassArguments) -> bool:
 
 def to_label_in_fit(
     safe: "SafeClassifier",
-    found: Disagreements,
+    differing: Disagreements,
     given: ClassArguments,
     X: Any,
     X_unlabeled: Any,
 ) -> ToLabel:
     """Return the rows to label among those of ``fit``."""
     labels, n_rows, n_more = given.labels, given.X.shape[0], given.more.n_rows
-    more = given_rows(X_unlabeled)
-    names = None if is_outside(more) else own_index([X, more])
+    further = given_rows(X_unlabeled)
+    names = None if is_outside(further) else own_index([X, further])
     names = np.arange(n_rows + n_more) if names is None else names
     below = np.arange(n_rows, n_rows + n_more)
     unlabeled = np.concatenate([labels.unlabeled[given.unknown], below])
     known = dict(zip(names[labels.labeled].tolist(), labels.codes.tolist(), strict=True))
     if not _are_numbers(names):
         known = {as_written(name): code for name, code in known.items()}
-    table = as_table(found.X, getattr(safe, "feature_names_in_", None))
-    return to_label(safe, replace(found, X=table), names[unlabeled], known)
+    table = as_table(differing.X, getattr(safe, "feature_names_in_", None))
+    return to_label(safe, replace(differing, X=table), names[unlabeled], known)
 
 
 def rows_and_table(

@@ -293,8 +293,8 @@ class StackNumberMixin(StackMixin):
 
     @staticmethod
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
-        known = read_targets(y, n_rows)
-        return known.labeled, known.targets
+        targets = read_targets(y, n_rows)
+        return targets.labeled, targets.targets
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the R^2 of the predictions, over the rows whose target is known.
@@ -420,11 +420,11 @@ def codes_of_stacks(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
 
 def codes_of_scores(stacks: Sequence[StackPredictionMixin], scores: dict[str, Floats]) -> Index:
     """Return the class codes (n_rows, n_stacks) of stacks, given the scores of their models."""
-    own = [
+    stacked = [
         _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
         for stack in stacks
     ]
-    both = zip(stacks, own, strict=True)
+    both = zip(stacks, stacked, strict=True)
     return np.stack([stack.codes_of(values) for stack, values in both], axis=1)
 
 

@@ -384,10 +384,10 @@ def _table_of(rows: Sequence[list[str]], origin: Origin) -> RawDataset:
     if width < 2 or any(len(row) != width for row in rows):
         raise ValueError("the rows are not a table")
     label = origin.label % width
-    kept = [j for j in range(width) if j != label and j not in origin.ignore]
+    features = [j for j in range(width) if j != label and j not in origin.ignore]
     texts = (row[label].strip() for row in rows)
     labels = [origin.rename.get(text, text) for text in texts]
-    values = np.array([[_number(row[j]) for j in kept] for row in rows])
+    values = np.array([[_number(row[j]) for j in features] for row in rows])
     return RawDataset(values, labels)
 
 
@@ -465,8 +465,8 @@ def code(name: str, values: Floats, columns: Sequence[str]) -> Columns:
     if name in special:
         X, names = special[name](X, names)
     varies = np.ptp(X, axis=0) > 0
-    kept = tuple(name for name, keep in zip(names, varies, strict=True) if keep)
-    return np.ascontiguousarray(X[:, varies]), kept
+    varying = tuple(name for name, keep in zip(names, varies, strict=True) if keep)
+    return np.ascontiguousarray(X[:, varies]), varying
 
 
 def _code_diabetes(values: Floats, columns: tuple[str, ...]) -> Columns:
@@ -559,5 +559,5 @@ def pca99(X: Floats, share: float = 0.99) -> int:
     2
     """
     variances = np.linalg.svd(z_score(X), compute_uv=False) ** 2
-    kept = np.cumsum(variances) / variances.sum()
-    return int(np.searchsorted(kept, share) + 1)
+    explained = np.cumsum(variances) / variances.sum()
+    return int(np.searchsorted(explained, share) + 1)

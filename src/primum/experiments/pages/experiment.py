@@ -77,9 +77,9 @@ def design_sentence(design: Mapping[str, Any]) -> str:
     """Return a description of how rows were split."""
     labeled = design["n_labeled"]
     count = "max(d + 5, 20) for d features" if labeled is None else str(labeled)
-    how = DESIGNS[design["kind"]].format_map(design)
+    splits = DESIGNS[design["kind"]].format_map(design)
     scaling = SCALING[design["scaling"]]
-    return f"Design: {how}. Labelled rows: {count}. Features: {scaling}."
+    return f"Design: {splits}. Labelled rows: {count}. Features: {scaling}."
 
 
 def _methods_table(methods: Mapping[str, Any]) -> PageTable:

@@ -245,7 +245,7 @@ def write_race_report(run: Run, name: str) -> list[str]:
 
 def race_table(results: DataFrame, measure: str = "error") -> PageTable:
     """Return the differences of all methods from the better baseline, in hundredths."""
-    what, unit = SHOWN[measure]
+    quantity, unit = SHOWN[measure]
     compared = race.paired_differences(results, measure)
     names = list(compared["classifier"].unique())
     rows = []
@@ -260,7 +260,7 @@ def race_table(results: DataFrame, measure: str = "error") -> PageTable:
         for key, title in TOTALS.items()
     ]
     return PageTable.of(
-        f"Difference in {what} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
+        f"Difference in {quantity} on test rows, in {unit}, from {BETTER_BASELINE}; means over "
         f"{compared['repeats'].max()} repeats. Bold: better, underlined: worse (paired t beyond "
         f"{race.CRITICAL_T}).",
         ("Dataset", "Better baseline", *names),
@@ -282,7 +282,7 @@ def _total(row: Series, key: str) -> str:
 
 def _race_sentences(results: DataFrame) -> Iterator[str]:
     """Describe how the safe stack compares with the baselines and with the supervised stack."""
-    for measure, (what, unit) in SHOWN.items():
+    for measure, (quantity, unit) in SHOWN.items():
         for against, words, due in (
             (None, BETTER_BASELINE, ""),
             (race.SUPERVISED, "the supervised stack", ", which is due to the unlabelled rows"),
@@ -293,7 +293,7 @@ def _race_sentences(results: DataFrame) -> Iterator[str]:
             safe = total.loc[race.SAFE]
             counts = [int(safe[key]) for key in ("better", "worse", "better_holm", "worse_holm")]
             yield (
-                f"{what.capitalize()} of the safe stack compared with {words}: "
+                f"{quantity.capitalize()} of the safe stack compared with {words}: "
                 f"{safe['mean'] * PERCENT:+.2f} {unit} on average{due}; better on "
                 f"{counted(counts[0], 'data set')} and worse on {counts[1]} ({counts[2]} and "
                 f"{counts[3]} with Holm's correction), largest mean loss "
@@ -309,8 +309,8 @@ def draw(folder: Path, name: str, figure: "Figure", caption: str, numbers: PageT
 
 def _with_the_twins_loss(summary: DataFrame) -> DataFrame:
     """Return the part of a summary whose losses can be compared with the twin's."""
-    own = summary.loc[summary["classifier"] == twin_of(summary), "loss"].iloc[0]
-    return summary[summary["loss"] == own]
+    twin_loss = summary.loc[summary["classifier"] == twin_of(summary), "loss"].iloc[0]
+    return summary[summary["loss"] == twin_loss]
 
 
 def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> list[str]:
@@ -361,9 +361,10 @@ def write_number_race_report(folder: Path, results: DataFrame) -> list[str]:
 
 def number_race_summary(results: DataFrame) -> DataFrame:
     """Return the ratios of all models to ridge, and of the safe stack to the supervised one."""
-    own = race.ratios(results).assign(reference="ridge")
+    ratios = race.ratios(results).assign(reference="ridge")
     due = race.ratios(results, race.SUPERVISED).assign(reference=race.SUPERVISED)
-    return DataFrame([*own.to_dict("records"), *due[due["model"] == race.SAFE].to_dict("records")])
+    due = due[due["model"] == race.SAFE]
+    return DataFrame([*ratios.to_dict("records"), *due.to_dict("records")])
 
 
 def number_race_table(results: DataFrame, n_labeled: int) -> PageTable:

@@ -122,11 +122,11 @@ def error_table(summary: DataFrame, measure: str = "error") -> PageTable:
 
 
 def _error_cell(repeats: int, cell: Series, bold: bool) -> Cell:
-    given = cell.dropna()
-    if "mean" not in given:
+    present = cell.dropna()
+    if "mean" not in present:
         return Cell("failed" if cell["failed"] else "–")
     text = f"{cell['mean']:.2f}" if cell["mean"] < 10 else f"{cell['mean']:.1f}"
-    notes = ", ".join(form.format(given[key]) for key, form in NOTES.items() if key in given)
+    notes = ", ".join(form.format(present[key]) for key, form in NOTES.items() if key in present)
     text += _times_worse(cell, repeats)
     return Cell(text, bold, bool(cell["significantly_worse"]), notes)
 
@@ -180,11 +180,11 @@ def _result_cell(measure: str, repeats: int, cell: Series, bold: bool) -> Cell:
 
 
 def _result_caption(cells: DataFrame, measure: str, repeats: int) -> str:
-    what, twin = measure_in_words(cells, measure), twin_of(cells)
+    quantity, twin = measure_in_words(cells, measure), twin_of(cells)
     at = " U: the largest number of unlabelled rows." if "n_unlabeled" in cells else ""
     if measure == "seconds":
-        return f"Median {what} over up to {repeats} repeats.{at}"
-    text = f"Mean {what} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
+        return f"Median {quantity} over up to {repeats} repeats.{at}"
+    text = f"Mean {quantity} ± its standard error, over up to {repeats} repeats.{at} {BOLD}"
     if twin is None:
         return text
     return (

@@ -340,10 +340,10 @@ def sentences(results: DataFrame, alpha: float) -> Iterator[str]:
         f"100; one of the two wrong in {int(asked['wrong'].astype(bool).sum())} of {len(asked):,} "
         "orders that need labels."
     )
-    more = numbers["more_than_plain"]
+    n_more = numbers["more_than_plain"]
     yield (
-        f"Orders that need more labels than the plain formula, without running intersection: {more}"
-        f" of {numbers['orders']:,}."
+        "Orders that need more labels than the plain formula, without running intersection: "
+        f"{n_more} of {numbers['orders']:,}."
     )
     yield from _on_models(results)
 

@@ -350,8 +350,8 @@ class ClassTargets(Targets):
         rng = np.random.default_rng(seed)
         parts = []
         for code in self.present:
-            own = rng.permutation(np.flatnonzero(self.codes == code))
-            parts.append(own[: max(2, int(share * len(own)))])
+            of_class = rng.permutation(np.flatnonzero(self.codes == code))
+            parts.append(of_class[: max(2, int(share * len(of_class)))])
         return np.sort(np.concatenate(parts))
 
     @property
@@ -464,9 +464,9 @@ def partly_labelled(
     if not rows.weighted:
         return X, y, None
     n_unlabeled = X.shape[0] - rows.n_labeled
-    more = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
-    own = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
-    return X, y, np.concatenate([own[train], more, own[hidden]])
+    of_others = np.ones(n_unlabeled) if rows.unlabeled_weight is None else rows.unlabeled_weight
+    weight = np.ones(rows.n_labeled) if labels.weight is None else labels.weight
+    return X, y, np.concatenate([weight[train], of_others, weight[hidden]])
 
 
 class Prepared(ABC, Generic[Fitted]):
@@ -630,7 +630,7 @@ class Transductive(Candidate[Fitted]):
         return PreparedLinear(change, used.labeled, partial(self._fit, used), note)
 
     def _fit(self, rows: SharedRows, train: Index, labels: Fitted) -> LinearModel:
-        own = labels.take(train)
-        if own.are_equal:
-            return constant_model(own, rows.labeled.shape[1])
+        seen = labels.take(train)
+        if seen.are_equal:
+            return constant_model(seen, rows.labeled.shape[1])
         return self.fit_standardised(rows, train, labels)

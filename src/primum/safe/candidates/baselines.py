@@ -21,7 +21,7 @@ from primum.safe.candidates.base import (
 )
 from primum.safe.candidates.linear import logistic, ridge
 
-Known = TypeVar("Known", ClassTargets, NumberTargets)
+SomeTargets = TypeVar("SomeTargets", ClassTargets, NumberTargets)
 
 
 def unscaled(X: Any) -> Affine:
@@ -43,7 +43,7 @@ class OfGroups(TakesGroups):
     def __init__(self, groups: Any = None) -> None:
         self.groups = groups
 
-    def _kept_together(self, targets: Known) -> Known:
+    def _kept_together(self, targets: SomeTargets) -> SomeTargets:
         if self.groups is None:
             return targets
         return replace(targets, groups=np.unique(self.groups, return_inverse=True)[1])

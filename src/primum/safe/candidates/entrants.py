@@ -75,8 +75,8 @@ class PreparedWrapped(PreparedAsGiven[Targets]):
     note: str = ""
 
     def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
-        own = labels.take(train)
-        X, y, weight = self.rows.labeled[train], own.given, own.weight
+        seen = labels.take(train)
+        X, y, weight = self.rows.labeled[train], seen.given, seen.weight
         if self.entry.uses_unlabeled:
             X, y, weight = partly_labelled(self.rows, train, labels)
         options = {"sample_weight": weight} if self.weighted and weight is not None else {}
@@ -162,14 +162,14 @@ class Roster(Generic[Kind]):
 
     def _add_own(self, item: Any) -> str:
         """Return the name of a user's own candidate, and add it to the known ones."""
-        own = self._wrapped(item)
-        for candidate in own:
+        wrapped = self._wrapped(item)
+        for candidate in wrapped:
             if candidate.name in self.known:
                 raise ValueError(
                     f"Two candidates are called {candidate.name!r}: choose another name for yours."
                 )
             self.known[candidate.name] = candidate
-        return own[0].name
+        return wrapped[0].name
 
     def _known_name(self, name: str) -> str:
         """Return the name of a known candidate; one on request is added to the known ones."""
@@ -246,12 +246,12 @@ def of_numbers(bounds: tuple[float, float] | str | None) -> Roster[NumberTargets
 
     ``bounds`` are a pair of numbers, or "labels" for the range of the training targets.
     """
-    known, default = dict(NUMBER_CANDIDATES), list(NUMBER_DEFAULT)
+    candidates, default = dict(NUMBER_CANDIDATES), list(NUMBER_DEFAULT)
     if bounds is not None:
         icls = ImplicitNumbers(None if isinstance(bounds, str) else bounds)
-        known[icls.name] = icls
+        candidates[icls.name] = icls
         default.insert(-1, icls.name)
-    return Roster(known, NUMBERS_ON_REQUEST, default, "regressor", _check_predicts_numbers)
+    return Roster(candidates, NUMBERS_ON_REQUEST, default, "regressor", _check_predicts_numbers)
 
 
 @dataclass(frozen=True)

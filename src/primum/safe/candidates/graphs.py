@@ -109,20 +109,20 @@ def spread(S: Any, dampings: Sequence[float], B: AnyArray, rows: Index | slice) 
     enough, curvature = CG_TOLERANCES[B.dtype] ** 2 * size, np.zeros(B.shape[1], B.dtype)
     # For each shifted system: the factor of its residual, its direction and its solution.
     ratio, shortened = np.ones((2, len(shifts), B.shape[1]), B.dtype)
-    own = np.repeat(B[None, rows], len(shifts), axis=0)
-    x = np.zeros_like(own)
+    labeled_mass = np.repeat(B[None, rows], len(shifts), axis=0)
+    x = np.zeros_like(labeled_mass)
     while (size > enough).any():
         image = system @ direction
         step = size / np.maximum(_column_dots(direction, image), MIN_DIVISOR)
         ratio = 1.0 / (1.0 + shifts * step + step * curvature * (1.0 - ratio))
-        x += (step * ratio)[:, None] * own
+        x += (step * ratio)[:, None] * labeled_mass
         image *= step
         residual -= image
         before, size = size, _column_dots(residual, residual)
         turn = size / np.maximum(before, MIN_DIVISOR)
         shortened *= ratio
-        own *= (turn * ratio**2)[:, None]
-        own += shortened[:, None] * residual[rows]
+        labeled_mass *= (turn * ratio**2)[:, None]
+        labeled_mass += shortened[:, None] * residual[rows]
         direction *= turn
         direction += residual
         curvature = turn / np.maximum(step, MIN_DIVISOR)
@@ -172,15 +172,15 @@ class Diffusion:
     damping: float
     among: Floats
 
-    def scores(self, test: Index, train: Index, own: ClassTargets) -> Floats:
+    def scores(self, test: Index, train: Index, labels: ClassTargets) -> Floats:
         """Return the scores of labelled rows, given the labels of the training rows."""
-        return shares_of_mass(self.among[np.ix_(test, train)] @ own.weighted, own.shares)
+        return shares_of_mass(self.among[np.ix_(test, train)] @ labels.weighted, labels.shares)
 
-    def left_out_loss(self, train: Index, own: ClassTargets) -> float:
+    def left_out_loss(self, train: Index, labels: ClassTargets) -> float:
         """Return the mean loss of the training rows, each scored without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
-        return half_brier(shares_of_mass(among @ own.weighted, own.shares), own)
+        return half_brier(shares_of_mass(among @ labels.weighted, labels.shares), labels)
 
 
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
@@ -199,24 +199,24 @@ def spread_labels(
     S: Any,
     dampings: Sequence[float],
     train: Index,
-    own: ClassTargets,
+    labels: ClassTargets,
     rows: Index | slice,
     dtype: Any,
 ) -> Floats:
     """Return the mass (n_dampings, n_rows, n_classes) that rows get from the labels of train."""
-    present = own.present
+    present = labels.present
     B = np.zeros((S.shape[0], len(present)), dtype)
-    B[train] = own.weighted[:, present]
+    B[train] = labels.weighted[:, present]
     parts = spread(S.astype(dtype), dampings, B, rows)
-    mass = np.zeros((*parts.shape[:2], own.n_classes))
+    mass = np.zeros((*parts.shape[:2], labels.n_classes))
     mass[:, :, present] = parts
     return mass
 
 
-def scores_of_all(S: Any, damping: float, train: Index, own: ClassTargets) -> Floats:
+def scores_of_all(S: Any, damping: float, train: Index, labels: ClassTargets) -> Floats:
     """Return the scores of all rows of a graph, given the labels of the training rows."""
-    mass = spread_labels(S, [damping], train, own, slice(None), np.float64)[0]
-    return shares_of_mass(mass, own.shares)
+    mass = spread_labels(S, [damping], train, labels, slice(None), np.float64)[0]
+    return shares_of_mass(mass, labels.shares)
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,11 @@ class PreparedOnGraph(Prepared[ClassTargets]):
     scaled: Any
 
     def _model(
-        self, n_neighbors: int, S: Any, damping: float, train: Index, own: ClassTargets
+        self, n_neighbors: int, S: Any, damping: float, train: Index, labels: ClassTargets
     ) -> NeighborModel:
         """Return the model with the scores of all rows of the graph."""
         k = min(n_neighbors, self.scaled.shape[0])
-        return NeighborModel(self.change, self.scaled, scores_of_all(S, damping, train, own), k)
+        return NeighborModel(self.change, self.scaled, scores_of_all(S, damping, train, labels), k)
 
 
 @dataclass(frozen=True)
@@ -242,16 +242,16 @@ class PreparedSpreading(PreparedOnGraph):
     note: str = ""
 
     def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
-        own = labels.take(train)
-        best = self._best(train, own)
-        return self._model(best.n_neighbors, best.S, best.damping, train, own)
+        seen = labels.take(train)
+        best = self._best(train, seen)
+        return self._model(best.n_neighbors, best.S, best.damping, train, seen)
 
     def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
-        own = labels.take(train)
-        return self._best(train, own).scores(test, train, own)
+        seen = labels.take(train)
+        return self._best(train, seen).scores(test, train, seen)
 
-    def _best(self, train: Index, own: ClassTargets) -> Diffusion:
-        return min(self.options, key=lambda option: option.left_out_loss(train, own))
+    def _best(self, train: Index, labels: ClassTargets) -> Diffusion:
+        return min(self.options, key=lambda option: option.left_out_loss(train, labels))
 
 
 @dataclass(frozen=True)
@@ -277,8 +277,8 @@ class PreparedManyLabels(PreparedOnGraph):
 
     def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
         path, damping, _ = self._best(train, labels)
-        own = labels.take(train)
-        return self._model(path.n_neighbors, path.S, DAMPINGS[damping], train, own)
+        seen = labels.take(train)
+        return self._model(path.n_neighbors, path.S, DAMPINGS[damping], train, seen)
 
     def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
         *_, mass = self._best(train, labels)
@@ -286,10 +286,10 @@ class PreparedManyLabels(PreparedOnGraph):
 
     def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
-        own, labeled = labels.take(train), np.arange(self.n_labeled)
+        seen, labeled = labels.take(train), np.arange(self.n_labeled)
         least = np.inf
         for path in self.paths:
-            masses = spread_labels(path.S, DAMPINGS, train, own, labeled, np.float32)
+            masses = spread_labels(path.S, DAMPINGS, train, seen, labeled, np.float32)
             for number, mass in enumerate(masses):
                 loss = self._left_out_loss(mass, path.diagonal[number], train, labels)
                 if loss < least:
@@ -304,9 +304,9 @@ class PreparedManyLabels(PreparedOnGraph):
         if not trained.any():  # a small training set, so that nothing distinguishes the options
             return 0.0
         rows = self.checked[trained]
-        own = labels.take(rows)
-        rest = np.maximum(mass[rows] - diagonal[trained, None] * own.weighted, 0.0)
-        return half_brier(shares_of_mass(rest, labels.take(train).shares), own)
+        checked = labels.take(rows)
+        rest = np.maximum(mass[rows] - diagonal[trained, None] * checked.weighted, 0.0)
+        return half_brier(shares_of_mass(rest, labels.take(train).shares), checked)
 
 
 def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
@@ -446,8 +446,8 @@ class PreparedKernel(Prepared[Targets]):
 
     def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         option, model = self._best(train, labels)
-        own = labels.take(train)
-        model = model or fit_kernel_ridge(option.gram[np.ix_(train, train)], own)[0]
+        seen = labels.take(train)
+        model = model or fit_kernel_ridge(option.gram[np.ix_(train, train)], seen)[0]
         return model.predict(option.gram[np.ix_(test, train)])
 
     def _best(self, train: Index, labels: Targets) -> tuple[DeformedGram, LinearModel | None]:

@@ -122,8 +122,8 @@ def choose_kernel(
         compared = np.arange(n_rows)
     else:
         compared = labels.part(MAX_CHOICE_ROWS / n_rows, seed)
-    own = labels.take(compared)
-    fits = [fit_kernel_ridge(gram(compared), own) for gram in grams]
+    compared_labels = labels.take(compared)
+    fits = [fit_kernel_ridge(gram(compared), compared_labels) for gram in grams]
     best = int(np.argmax([score for _, score in fits]))
     return best, fits[best][0] if n_rows <= MAX_CHOICE_ROWS else None
 

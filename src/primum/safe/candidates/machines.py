@@ -69,14 +69,14 @@ class TSVM(Transductive[ClassTargets]):
         return n_classes == 2
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
-        own = labels.take(train)
-        *_, penalty = tuned_svm(Principal.of(rows.labeled[train], own.weight), own)
+        seen = labels.take(train)
+        *_, penalty = tuned_svm(Principal.of(rows.labeled[train], seen.weight), seen)
         machine = TSVMClassifier("annealing", alpha=penalty)
         X, codes, weight = partly_labelled(rows, train, labels)
-        if own.chosen is not None:
-            machine.prior = drawn_share(own.codes, own.chosen, len(codes) - len(train))
+        if seen.chosen is not None:
+            machine.prior = drawn_share(seen.codes, seen.chosen, len(codes) - len(train))
         machine.fit(X, codes, sample_weight=weight)
-        return log_linear_model(SCORE_SLOPE * machine.coef_, SCORE_SLOPE * machine.intercept_, own)
+        return log_linear_model(SCORE_SLOPE * machine.coef_, SCORE_SLOPE * machine.intercept_, seen)
 
 
 def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
@@ -121,8 +121,8 @@ class Implicit(Transductive[ClassTargets]):
     growth = 2.0
 
     def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
-        own = labels.take(train)
-        folds = inner_folds(own, ICLS_FOLDS)
+        seen = labels.take(train)
+        folds = inner_folds(seen, ICLS_FOLDS)
         tuned = ICLSClassifierCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds)
         plain = ICLSClassifier(DEFAULT_PENALTY, metric=ICLS_METRICS[0])
         classifier = tuned if folds else plain
@@ -132,7 +132,7 @@ class Implicit(Transductive[ClassTargets]):
         if len(coef) == 1:
             coef = np.concatenate([-coef, coef])
             intercept = np.append(0.5 - intercept, 0.5 + intercept)
-        return linear_model(coef, intercept, own, probabilities=False)
+        return linear_model(coef, intercept, seen, probabilities=False)
 
 
 class ImplicitNumbers(Transductive[NumberTargets]):
@@ -153,9 +153,9 @@ class ImplicitNumbers(Transductive[NumberTargets]):
     def fit_standardised(  # noqa: D102
         self, rows: SharedRows, train: Index, labels: NumberTargets
     ) -> LinearModel:
-        own = labels.take(train)
-        bounds = self.bounds or (float(own.numbers.min()), float(own.numbers.max()))
-        folds = inner_number_folds(own, ICLS_FOLDS, rows.seed)
+        seen = labels.take(train)
+        bounds = self.bounds or (float(seen.numbers.min()), float(seen.numbers.max()))
+        folds = inner_number_folds(seen, ICLS_FOLDS, rows.seed)
         tuned = ICLSRegressorCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds, bounds=bounds)
         plain = ICLSRegressor(DEFAULT_PENALTY, metric=ICLS_METRICS[0], bounds=bounds)
         regressor = tuned if folds else plain

@@ -83,14 +83,14 @@ class Principal:
     @classmethod
     def of(cls, X: Any, weight: Floats | None) -> "Principal":
         """Return rows, dense or sparse, in their principal coordinates."""
-        own = np.ones(X.shape[0]) if weight is None else weight
-        mean = np.asarray((own @ X) / own.sum()).reshape(-1)
+        weights = np.ones(X.shape[0]) if weight is None else weight
+        mean = np.asarray((weights @ X) / weights.sum()).reshape(-1)
         if X.shape[0] <= X.shape[1]:
-            return cls._of_wide(X, mean, own)
+            return cls._of_wide(X, mean, weights)
         centred = (X if isinstance(X, np.ndarray) else X.toarray()) - mean
-        squares, axes = np.linalg.eigh((own * centred.T) @ centred)
+        squares, axes = np.linalg.eigh((weights * centred.T) @ centred)
         axes = axes[:, squares > MIN_AXIS_SQUARE * squares.max(initial=0.0)]
-        return cls(centred @ axes, axes, mean, own)
+        return cls(centred @ axes, axes, mean, weights)
 
     @classmethod
     def _of_wide(cls, X: Any, mean: Floats, weight: Floats) -> "Principal":
@@ -107,8 +107,8 @@ class Principal:
 
         Coefficients then apply to the inner products with the rows.
         """
-        own = np.ones(len(gram)) if weight is None else weight
-        share, root = own / own.sum(), np.sqrt(own)
+        weights = np.ones(len(gram)) if weight is None else weight
+        share, root = weights / weights.sum(), np.sqrt(weights)
         mean = share @ gram
         centred = gram - mean
         centred -= (centred @ share)[:, None]
@@ -118,7 +118,7 @@ class Principal:
         # The axes combine the centred rows: they combine the rows, with weights that sum to 0.
         axes = vectors[:, used] * root[:, None] / lengths
         axes -= share[:, None] * axes.sum(axis=0)
-        return cls(vectors[:, used] * lengths / root[:, None], axes, mean, own)
+        return cls(vectors[:, used] * lengths / root[:, None], axes, mean, weights)
 
     def linear(self, w: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return coefficients and intercepts of the features, given those of the coordinates."""
@@ -172,9 +172,9 @@ def _left_out_group_error(
     """Return the sum of squared errors of the groups of rows left out."""
     total = 0.0
     for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
-        S = np.outer(level[own], level[own]) + (U[own] * shrunk) @ U[own].T
-        total += float(np.sum(np.linalg.solve(np.eye(len(own)) - S, residuals[own]) ** 2))
+        members = np.flatnonzero(groups == group)
+        S = np.outer(level[members], level[members]) + (U[members] * shrunk) @ U[members].T
+        total += float(np.sum(np.linalg.solve(np.eye(len(members)) - S, residuals[members]) ** 2))
     return total
 
 
@@ -336,8 +336,8 @@ class MultinomialFolds:
     def log_losses(self, x: Floats) -> Floats:
         """Return the losses (n_rows, n_problems)."""
         values = self.values(x)
-        own = np.sum(values * self.one_hot[:, None], axis=2)
-        return np.asarray(logsumexp(values, axis=2) - own)
+        of_class = np.sum(values * self.one_hot[:, None], axis=2)
+        return np.asarray(logsumexp(values, axis=2) - of_class)
 
     def minimum(self, penalties: Floats, start: Floats) -> Floats:
         """Return the minima of the mean losses plus half the penalties times the squared norms."""
@@ -355,18 +355,18 @@ class MultinomialFolds:
 
         options: Any = {"gtol": MAX_SLOPE, "maxcor": LBFGS_STORED_STEPS, "maxiter": MAX_LBFGS_STEPS}
         first = (start / unit).reshape(-1)
-        found: Any = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
-        return np.asarray(unit * found.x.reshape(shape))
+        solution: Any = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(unit * solution.x.reshape(shape))
 
     def mean_losses(self, x: Floats) -> tuple[float, Floats]:
         """Return the sum over problems of the mean losses, and its gradient."""
         values = self.values(x)
         if max(values.max(), -values.min()) > MAX_EXPONENT:
             values -= values.max(axis=2, keepdims=True)
-        own = np.einsum("ijk,ik->ij", values, self.one_hot)
+        of_class = np.einsum("ijk,ik->ij", values, self.one_hot)
         np.exp(values, out=values)
         total = values @ np.ones(values.shape[2])  # faster than a sum of few
-        loss = float(np.vdot(self.share, np.log(total) - own))
+        loss = float(np.vdot(self.share, np.log(total) - of_class))
         values *= (self.share / total)[:, :, None]
         values -= self.share[:, :, None] * self.one_hot[:, None]
         return loss, (self.Z.T @ values.reshape(len(values), -1)).reshape(x.shape)

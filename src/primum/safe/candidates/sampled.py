@@ -45,10 +45,10 @@ class PreparedSample(Prepared[Fitted]):
     note: str = ""
 
     def fit(self, train: Index, labels: Fitted) -> CandidateModel:  # noqa: D102
-        own = np.flatnonzero(np.isin(self.sample, train))
-        if len(own) == 0:  # a small training set
+        in_sample = np.flatnonzero(np.isin(self.sample, train))
+        if len(in_sample) == 0:  # a small training set
             return constant_model(labels.take(train), self.rows.labeled.shape[1])
-        return self.prepared.fit(own, labels.take(self.sample))
+        return self.prepared.fit(in_sample, labels.take(self.sample))
 
     def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
         return self.fit(train, labels).predict(self.rows.labeled[test])

@@ -83,8 +83,8 @@ def joined_nodes(
     ``children`` are the left and right children, numbered within their tree.
     """
     starts = np.cumsum([0, *sizes])
-    own, offset = np.arange(starts[-1]), np.repeat(starts[:-1], sizes)
-    left, right = (np.where(leaf, own, child + offset) for child in children)
+    nodes, offset = np.arange(starts[-1]), np.repeat(starts[:-1], sizes)
+    left, right = (np.where(leaf, nodes, child + offset) for child in children)
     feature = np.where(leaf, 0, feature)
     return {
         "feature": feature, "threshold": threshold, "left": left, "right": right,
