@@ -1,4 +1,4 @@
-"""scikit-learn estimators, one folder a family, with what they minimise beside them.
+"""scikit-learn estimators, one folder per family, with their objectives beside them.
 
 A file is imported when its estimator is first used: importing all of them takes a while. The
 estimators are listed in ``registry.py``; the list here is for type checkers.

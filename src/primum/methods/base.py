@@ -1,7 +1,7 @@
-"""What methods share: parameters, the docstring of ``fit``, earlier fits, predictions, ``score``.
+"""The common parts of methods: parameters, the docstring of ``fit``, predictions, ``score``.
 
 scikit-learn validates parameters by the ``_parameter_constraints`` of a class. Here they follow
-from the names of its parameters: one name is one thing, with one range unless a class says.
+from the names of its parameters: one name means one thing, with one range unless a class differs.
 """
 
 import warnings
@@ -48,9 +48,9 @@ N_JOBS = [*AT_LEAST_ONE, Interval(Integral, None, -1, closed="right"), None]
 def documented_fit(
     *, dense: bool = False, in_memory: bool = False, weights: str = ""
 ) -> Callable[[Fit], Fit]:
-    """Give a ``fit`` method the docstring of all of them, for the rows that it accepts.
+    """Give a ``fit`` method the shared docstring, adapted to the rows that it accepts.
 
-    ``weights`` is a note on the weights of rows.
+    ``weights`` is a note on sample weights.
     """
 
     def document(fit: Fit) -> Fit:
@@ -95,9 +95,9 @@ OUT_OF_CORE = """array-like or sparse matrix of shape (n_more, n_features), path
 
 
 def unfitted_like(estimator: BaseEstimator, kind: type[Kind], **parameters: Any) -> Kind:
-    """Return an estimator of a class, with the parameters that both have unless others are given.
+    """Return an unfitted estimator of a class, with the parameters that both have unless given.
 
-    It has the number and the names of the features, if the first has them.
+    It gets the number and the names of the features, if the first estimator has them.
     """
     own, names = estimator.get_params(deep=False), signature(kind).parameters
     like = kind(**({name: own[name] for name in names if name in own} | parameters))
@@ -117,7 +117,7 @@ OTHERWISE = "raise tol, standardise the features or raise alpha"
 
 
 def convergence_advice(max_iter: int, *, reached: bool, otherwise: str = OTHERWISE) -> str:
-    """Return what to do about a search that stopped short of its tolerance.
+    """Return advice on a search that stopped short of its tolerance.
 
     ``reached`` is whether it stopped at ``max_iter``; otherwise it could make no further progress.
     """
@@ -129,7 +129,7 @@ def convergence_advice(max_iter: int, *, reached: bool, otherwise: str = OTHERWI
 def warn_short_of_tol(
     estimator: Any, n_iter: int, where: str, *, otherwise: str = OTHERWISE, stacklevel: int
 ) -> None:
-    """Warn that a search stopped short of its tolerance; ``where`` precedes the latter."""
+    """Warn that a search stopped short of its tolerance, which follows ``where`` in the message."""
     reached = n_iter >= estimator.max_iter
     advice = convergence_advice(estimator.max_iter, reached=reached, otherwise=otherwise)
     warnings.warn(
@@ -185,7 +185,7 @@ def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
 
 
 def nearest_probabilities(decisions: Any) -> Any:
-    """Return the probabilities nearest to the scores that least-squares decisions stand for."""
+    """Return the probabilities nearest to the scores behind least-squares decision values."""
     if decisions.ndim == 2:
         return nearest_shares(decisions)
     xp, _ = get_namespace(decisions)
@@ -201,7 +201,7 @@ def logistic_probabilities(scores: Floats) -> Floats:
 
 
 class ClassPredictionMixin(LinearClassifierMixin):
-    """A linear classifier that predicts the second of two classes where its decisions are 0.
+    """A linear classifier that predicts the second of two classes if a decision value is 0.
 
     scikit-learn assigns such ties to the first class; in the paper a score of 1/2 is class 1.
     """
@@ -282,7 +282,7 @@ class KnownLabelsScoreMixin:
 
 
 def _has(method: str) -> Callable[[Any], bool]:
-    """Return a check that a method's own classifier has a method; its error says why not."""
+    """Return a check that a wrapped classifier has a method; its error says why not."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self._kind), method)
@@ -292,7 +292,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class WrapperMixin:
-    """Predictions of the classifier ``estimator_`` around which a method is built."""
+    """Predictions of the classifier ``estimator_`` that a method wraps."""
 
     estimator: Any
     estimator_: Any
@@ -301,7 +301,7 @@ class WrapperMixin:
 
     @property
     def _kind(self) -> Any:
-        """The classifier that is to be fitted, for questions about it."""
+        """The unfitted classifier, to find out what it supports."""
         raise NotImplementedError
 
     def _weight_options(self, sample_weight: Any) -> dict[str, Any]:
@@ -412,13 +412,13 @@ def with_parameters(cls: type[Kind]) -> type[Kind]:
     """Make the annotated attributes of a class the parameters of its constructor.
 
     They are those of its decorated bases and its own, as in a dataclass, and passed by name unless
-    a field says otherwise. Annotations of other bases are types and nothing more. ``_ranges`` are
-    the constraints of a class and of its subclasses that differ from the table.
+    a field says otherwise. Annotations of other bases are only types. ``_ranges`` are the
+    constraints of a class and of its subclasses that differ from the table.
     """
     if fitted := [name for name in get_annotations(cls) if name.endswith("_")]:
         raise TypeError(
             f"{cls.__name__} annotates {', '.join(fitted)}, which would become parameters of its "
-            "constructor: state the type of what fit finds in fit."
+            "constructor: declare the types of fitted attributes in fit."
         )
     dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
     ranges = dict(PARAMETER_RANGES)

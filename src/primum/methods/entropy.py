@@ -8,9 +8,9 @@ is the entropy and lambda the ``unlabeled_weight``. The intercepts b are not pen
 lambda = 0, or without unlabelled rows, this is scikit-learn's
 ``LogisticRegression(C=1 / (2 * L * alpha))`` for L labelled rows.
 
-The entropy is small where predictions are certain: the boundary is pushed away from the unlabelled
-rows. It is not convex, so the search starts at the supervised solution and ends in a local minimum,
-whose objective is no higher. In full,
+The entropy is small where predictions are certain, so it pushes the boundary away from the
+unlabelled rows. It is not convex, so the search starts at the supervised solution and ends in a
+local minimum, whose objective is no higher. In full,
 
     f(W) = sum_l v_l (-log p_{y_l}(x_l)) + sum_u v_u H(p(x_u)) + sum_j ridge_j ||W_j||^2,
 
@@ -22,9 +22,9 @@ With log p = s - log sum exp s, the derivatives with respect to the scores of a 
 
     labelled:     p - e_y,          unlabelled:     -p (log p + H).
 
-The entropy is not convex in W, so a minimum found from one start is a local one. Where the minima
-differ it is in how certain the predictions are, and along W that is a matter of scale: so searches
-start at the supervised solution times a few factors, and the lowest end is taken.
+The entropy is not convex in W, so a search finds a local minimum. Local minima differ in how
+certain the predictions are, which is a matter of the scale of W: so searches start at the
+supervised solution times a few factors, and the lowest end is taken.
 """
 
 import warnings
@@ -136,7 +136,7 @@ class Descent:
 
 
 def lowest_descent(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int) -> Descent:
-    """Return the lowest of the ends of several descents; of one, if f is convex."""
+    """Return the lowest end of several descents, or of one if f is convex."""
     best = descend(problem, start, tol=tol, max_iter=max_iter)
     if not problem.weight[len(problem.targets) :].any():
         return best
@@ -148,7 +148,7 @@ def lowest_descent(problem: EntropyProblem, start: Floats, *, tol: float, max_it
 
 
 def descend(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int) -> Descent:
-    """Return the point at which L-BFGS ends, never higher than the start but for rounding.
+    """Return the point at which L-BFGS ends, never higher than the start except for rounding.
 
     It stops when no partial derivative is larger than tol, or when f no longer falls. Rounding of f
     hides decreases of the order of the square of the slopes, so slopes below about 1e-8 are left to
@@ -173,7 +173,7 @@ def _polish(
 ) -> tuple[Floats, float, Floats]:
     """Return the point after Newton steps, each of which lowers the slopes and does not raise f.
 
-    Where f is not convex, a step may lead away from the minimum; such a step is not taken.
+    If f is not convex, a step may lead away from the minimum; such a step is not taken.
     """
     for _ in range(MAX_POLISHING_STEPS):
         slope = np.abs(gradient).max()
@@ -194,7 +194,7 @@ MAX_FEATURE = 1e75
 
 @base.with_parameters
 class EntropyLogisticClassifier(LinearMachine):
-    """Logistic regression that prefers certain predictions for unlabelled rows. Not safe.
+    """Logistic regression that prefers confident predictions for unlabelled rows. Not safe.
 
     It assumes that the classes are separated by a region with few rows. If the boundary runs
     through a dense region instead, the entropy pushes the model away from it, and the error can be
@@ -228,9 +228,10 @@ class EntropyLogisticClassifier(LinearMachine):
         The supervised twin: scikit-learn's logistic regression on the labelled rows. Searches start
         at its coefficients times 1, 0, 0.3 and 3, and the one that ends lowest is taken.
     objective_ : float
-        Value of the objective above; never above ``supervised_objective_``, up to rounding.
+        Value of the objective, which is the mean log loss plus the entropy and the ridge, each with
+        its weight; never above ``supervised_objective_``, up to rounding.
     supervised_objective_ : float
-        Its value at the supervised twin.
+        The objective at the supervised twin.
     gap_ : float
         The largest partial derivative of the objective, in absolute value, at the solution: 0 at a
         local minimum.

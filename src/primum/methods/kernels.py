@@ -1,9 +1,9 @@
-"""What the kernel classifiers share: kernels and their gamma, their rows, and predictions.
+"""The common parts of the kernel classifiers: kernels and their gamma, rows, and predictions.
 
 A fitted model is ``k(x)'dual_coef_ + intercept_``, where k(x) are the kernel values of a row with
 the rows of the fit.
 
-Here is also supervised kernel least-squares classification, the twin of ``KernelICLSClassifier``:
+It also has supervised kernel least-squares classification, the twin of ``KernelICLSClassifier``:
 
     minimise over f, b    (1/n) sum_i (f(x_i) + b - y_i)^2 + alpha ||f||^2,      y in {0, 1}
 
@@ -43,7 +43,7 @@ from primum.rows import LabeledRows, joined_weights
 MAX_KERNEL_ROWS = 10_000
 # Kernel values of new rows are computed in blocks of this many numbers (32 MB).
 KERNEL_BLOCK_NUMBERS = 2**22
-# A matrix is symmetric if its entries differ by no more than this fraction of the largest.
+# A matrix counts as symmetric if entries differ by no more than this fraction of the largest.
 SYMMETRY_TOLERANCE = 1e-6
 
 
@@ -153,10 +153,10 @@ class KernelClassifier(
             K = computed_kernel(self.kernel, X, Z, self.kernel_params)
         else:
             named = {"degree": self.degree, "coef0": self.coef0}
-            if self.gamma_ is not None:  # a kernel's own default may be another than None
+            if self.gamma_ is not None:  # passing None would replace a kernel's own default
                 named["gamma"] = self.gamma_
             X, other = _with_short_indices(X), None if Z is X else _with_short_indices(Z)
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
                 K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
         if not np.isfinite(K.sum()):
             raise ValueError(
@@ -243,7 +243,7 @@ def computed_kernel(
         raise ValueError(
             f"kernel returned an array of shape {K.shape} and type {K.dtype} for {X.shape[0]} and "
             f"{Z.shape[0]} rows: pass a function of two arrays of rows that returns all kernel "
-            "values; for a function f of two rows it is lambda X, Z: "
+            "values; for a function f of two rows, pass lambda X, Z: "
             "sklearn.metrics.pairwise_kernels(X, Z, metric=f)."
         )
     return K.astype(np.float64, copy=False)
@@ -301,7 +301,7 @@ def gamma_of(
         return None
     if gamma != "scale":
         return float(gamma)
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
         variance = _variance(rows, weight)
     if not np.isfinite(variance):
         raise ValueError("The variance of the features overflows: standardise the features.")
@@ -330,7 +330,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         it is ``n * alpha`` in the terms of ``sklearn.kernel_ridge.KernelRidge``.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, such as "linear",
-        "rbf", "poly", "sigmoid", "laplacian" or "cosine"; "precomputed", if X is a kernel matrix;
+        "rbf", "poly", "sigmoid", "laplacian" or "cosine"; "precomputed" if X is a kernel matrix;
         or a function of two arrays of rows that returns their kernel values, of shape
         (n_rows, n_other_rows), as kernels of Gaussian processes do. It must be positive
         semi-definite; with an intercept, conditionally (once centred).
@@ -362,7 +362,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
     X_fit_ : array or sparse matrix of shape (n_fit, n_features)
         The labelled rows. Absent with a precomputed kernel.
     gamma_ : float or None
-        The value of gamma that was used; None: the kernel's own default, or it has no gamma.
+        The value of gamma that was used; None means the kernel's own default, or no gamma.
         Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.

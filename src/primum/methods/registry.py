@@ -49,7 +49,7 @@ class MethodEntry:
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with parameters, under the name that commands have for it.
+    """A method with parameters, under the name that commands use for it.
 
     A parameter can be a variant, which stands for its estimator.
     """
@@ -102,7 +102,7 @@ METHODS = [
     MethodEntry("ScatterLDAClassifier", "gaussian.scatter_lda", GAUSSIANS),
 ]
 
-# A ridge makes likelihoods finite where there are fewer rows than features.
+# A ridge makes likelihoods finite if there are fewer rows than features.
 LIKELIHOOD_RIDGE = {"alpha": 0.1}
 NEAREST_MEAN = {"covariance": "spherical"}
 LOGISTIC_VARIANT = Variant(
@@ -146,7 +146,7 @@ def method_of(name: str) -> MethodEntry:
 
 
 def commands() -> list[Variant]:
-    """Return what commands offer beside the methods that they compare anyway."""
+    """Return the methods that commands offer beside those that they compare by default."""
     plain = [
         Variant(method.command, method.name, {}, method.supervised)
         for method in METHODS

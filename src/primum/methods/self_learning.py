@@ -37,13 +37,13 @@ def alternate(
     label: Callable[[Model], Guess],
     labels: Guess,
 ) -> tuple[Model, Guess, int]:
-    """Fit to labels and label by the fit until no label changes, or ``max_iter`` rounds are over.
+    """Fit to labels and relabel by the fit, until no label changes or after ``max_iter`` rounds.
 
     Parameters
     ----------
     estimator : estimator
-        Whose ``max_iter`` it is; the number of rounds becomes its ``n_iter_``, and a warning in its
-        name says that labels still change.
+        It has ``max_iter``, and the number of rounds becomes its ``n_iter_``. If labels still
+        change, a warning in its name says so.
     fit : callable (labels, last model or None) -> model
         Fits a model to labels of the unlabelled rows.
     label : callable (model) -> labels
@@ -225,7 +225,7 @@ class SelfLearningClassifier(
 
 
 def _refits_cheaply(kind: Any) -> bool:
-    """Return whether this is a classifier of this library with a cheap refit to other labels."""
+    """Return whether this is a classifier of this library that refits cheaply to other labels."""
     return hasattr(kind, "_refitter")
 
 

@@ -1,1 +1,1 @@
-"""Gaussian classes with one covariance, and what unlabelled rows say of them."""
+"""Gaussian classes with one covariance, fitted with the help of unlabelled rows."""

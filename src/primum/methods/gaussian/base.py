@@ -42,9 +42,9 @@ COLLAPSED = 1e-10
 
 
 class SingularCovarianceWarning(UserWarning):
-    """Directions in which the rows vary, but not within the classes, are ignored.
+    """Directions in which the rows vary only between the classes are ignored.
 
-    A ridge ``alpha`` above 0 uses them.
+    Pass a ridge ``alpha`` above 0 to use them.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class GenerativeClassifier(
         return GaussianFamily(coordinates, spherical, self._log_shares(rows.data.classes))
 
     def _log_shares(self, classes: AnyArray) -> Floats | None:
-        """Return the logarithms of the given class shares; None: they are estimated."""
+        """Return the logarithms of the given class shares; None means that they are estimated."""
         if self.prior is None:
             return None
         if isinstance(self.prior, str):
@@ -215,7 +215,7 @@ class GenerativeClassifier(
         return values, V
 
     def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
-        """Raise an error if the covariance collapses: then the likelihood grows without bound."""
+        """Raise an error if the covariance collapses, so that the likelihood has no bound."""
         r, rank = Z.shape[1], covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
@@ -285,7 +285,7 @@ class GenerativeClassifier(
 
 
 def covariance_rank(family: GaussianFamily, model: GaussianModel, Z: Floats) -> int:
-    """Return the rank of the covariance relative to the total one of rows with coordinates Z."""
+    """Return the rank of the covariance, relative to the total one of rows with coordinates Z."""
     if family.spherical or family.coordinates.ridge.any() or model.rank < Z.shape[1]:
         return model.rank
     total = np.cov(Z.T, bias=True).reshape(model.covariance.shape)
@@ -338,8 +338,8 @@ class LDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If directions in which the rows vary, but not within the classes, were ignored, by a
-        pseudo-inverse of the covariance.
+        If a pseudo-inverse of the covariance ignored directions in which the rows vary only between
+        the classes.
 
     See Also
     --------

@@ -2,10 +2,10 @@
 
     max_theta min_Q  [ l(theta; X, y, X_u, Q) - l(theta_sup; X, y, X_u, Q) ]
 
-The model with the largest gain in likelihood over the supervised one, on all rows, for the soft
-labels Q of the unlabelled rows for which that gain is the least. theta_sup is a candidate with gain
-0, so the gain is not negative, whatever the labels: with the true labels, too, the likelihood on
-all rows is at least that of the supervised model.
+The fit has the largest gain in likelihood over the supervised model, on all rows, for the least
+favourable soft labels Q of the unlabelled rows. theta_sup is a candidate with gain 0, so the gain
+is not negative, whatever the labels: with the true labels, too, the likelihood on all rows is at
+least that of the supervised model.
 
 The problem is convex in Q, and the gap to its minimum is proven. With theta_s for theta_sup and
 
@@ -62,9 +62,9 @@ class ContrastiveLikelihood(ModelsOfLabels):
 class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
     """Linear discriminant analysis, or nearest mean, at least as likely as the supervised model.
 
-    For any labels of the unlabelled rows, the true ones among them, the likelihood of the model on
-    all rows is at least that of the supervised model. This guarantee does not extend to the error,
-    nor to new rows.
+    Whatever the labels of the unlabelled rows, and so for the true ones, the likelihood of the
+    model on all rows is at least that of the supervised model. This guarantee does not extend to
+    the error, nor to new rows.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
         Intercepts.
     soft_labels_ : array of shape (n_unlabeled,), or (n_unlabeled, n_classes) for more than two
-        Label in [0, 1] of every unlabelled row, or its shares of the classes: the labels for which
-        the gain is the least. The rows of X come first, then those of X_unlabeled.
+        Label in [0, 1] of every unlabelled row, or its shares of the classes: the least favourable
+        labels. The rows of X come first, then those of X_unlabeled.
     gain_ : float
         A proven lower bound on the gain in mean log-likelihood on all rows, whatever the labels. If
         no gain above 0 could be proven, the model is the supervised one, and it is 0.
@@ -122,8 +122,8 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
     ConvergenceWarning
         If ``gap_`` is above ``tol``.
     SingularCovarianceWarning
-        If there are no unlabelled rows and directions in which the labelled rows vary, but not
-        within the classes, were ignored, by a pseudo-inverse of the covariance.
+        If there are no unlabelled rows, and a pseudo-inverse of the covariance ignored directions
+        in which the labelled rows vary only between the classes.
 
     See Also
     --------

@@ -86,8 +86,8 @@ class EMLDAClassifier(GenerativeClassifier):
     ConvergenceWarning
         If the last of ``max_iter`` iterations raised the mean log-likelihood by more than ``tol``.
     SingularCovarianceWarning
-        If directions in which the rows vary, but not within the classes, were ignored, by a
-        pseudo-inverse of the covariance.
+        If a pseudo-inverse of the covariance ignored directions in which the rows vary only between
+        the classes.
 
     See Also
     --------
@@ -171,7 +171,7 @@ class EMLDAClassifier(GenerativeClassifier):
 def mean_log_likelihood(
     family: GaussianFamily, model: GaussianModel, Z: Floats, rows: GenerativeRows
 ) -> float:
-    """Return the objective: the classes of unlabelled rows are summed over."""
+    """Return the objective, which sums over the classes of unlabelled rows."""
     L = rows.n_labeled
     labeled = np.sum(rows.class_weights() * model.log_joint(Z[:L]))
     unlabeled = rows.weight[L:] @ model.log_marginal(Z[L:])

@@ -27,7 +27,7 @@ from scipy.special import logsumexp, softmax
 
 from primum._typing import Floats
 
-# A feature whose standard deviation is below this fraction of its largest value is constant.
+# A feature is constant if its standard deviation is below this fraction of its largest value.
 CONSTANT_TOLERANCE = 1e-13
 # A direction is left out if its variance is below this fraction of the largest, with all features
 # in units of their standard deviations: total variance, and variance within the classes.
@@ -170,7 +170,7 @@ class GaussianFamily:
     spherical : bool
         Whether the covariance is a multiple of the identity.
     log_shares : array (K,) or None
-        Logarithms of given class shares; None: they are estimated.
+        Logarithms of given class shares; None means that they are estimated.
     """
 
     coordinates: GaussianCoordinates

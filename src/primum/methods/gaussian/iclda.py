@@ -8,7 +8,7 @@ one that some labelling could have produced, and of these the best on the labell
 objective is not concave, so it is maximised from several starts: the posterior of the supervised
 model, the class shares, and posteriors of supervised models with randomly weighted rows.
 
-As a function of the labels of the others, the mean log-likelihood of the labelled rows is
+As a function of Q, the mean log-likelihood of the labelled rows is
 
     l(Q) = 1/n_L [ sum_k L_k log pi_k - n_L/2 log det(2 pi C) - 1/2 tr(C^-1 G) ],
 
@@ -21,7 +21,7 @@ weight of the labelled rows of class k, n_L that of all of them, and
     dl/dq_ik = w_i/n_L [ L_k/n_k + L_k/n_k (x_i - m_k)' C^-1 (a_k - m_k)
                          + 1/n ((x_i - m_k)' H (x_i - m_k) - x_i' H x_i) ]
 
-with a_k the mean of the labelled rows of class k. Without the first term if the shares are given.
+with a_k the mean of the labelled rows of class k. The first term is absent if the shares are given.
 """
 
 from dataclasses import replace
@@ -73,7 +73,7 @@ class LabeledLikelihood(ModelsOfLabels):
         return H if not self.family.spherical else np.trace(H) / len(H) * np.eye(len(H))
 
 
-# Optima are different if the posterior of some unlabelled row differs by more than this.
+# Optima count as different if the posterior of some row differs by more than this.
 MIN_POSTERIOR_CHANGE = 0.01
 
 
@@ -81,8 +81,8 @@ MIN_POSTERIOR_CHANGE = 0.01
 class ICLDAClassifier(GenerativeClassifier):
     """Implicitly constrained linear discriminant analysis, or nearest mean.
 
-    Of all models that some soft labels of the unlabelled rows could have produced, the one with the
-    largest likelihood on the labelled rows. The search may end in a local optimum.
+    The fit has the largest likelihood on the labelled rows, among all models that some soft labels
+    of the unlabelled rows could have produced. The search may end in a local optimum.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ class ICLDAClassifier(GenerativeClassifier):
         If the best search stopped where other labels could still raise the likelihood by more than
         ``tol``, to first order.
     SingularCovarianceWarning
-        If directions in which the rows vary, but not within the classes, were ignored, by a
-        pseudo-inverse of the covariance.
+        If a pseudo-inverse of the covariance ignored directions in which the rows vary only between
+        the classes.
 
     See Also
     --------

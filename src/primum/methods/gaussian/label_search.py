@@ -1,7 +1,7 @@
 """Minimise a smooth function f of soft labels by L-BFGS-B (SciPy), for any number of classes.
 
-Every row of Q is a point of the simplex. L-BFGS-B knows only bounds, so the labels are functions of
-variables v that have nothing but bounds:
+Every row of Q is a point of the simplex. L-BFGS-B supports only bounds, so the labels are functions
+of variables v that have only bounds:
 
     two classes:    q = (1 - v, v),                0 <= v <= 1,     minimise f(q)
     K classes:      q = v / s,  s = sum_k v_k,     v >= 0,          minimise f(q) + c/2 (s - 1)^2
@@ -11,8 +11,8 @@ multiplied by a number, so the slope of f along v is 0, that of the penalty must
 1. There the gradient in v_k is ``g_k - g.q``, with g the gradient of f: 0 where q_k is above 0, and
 at least 0 elsewhere, which are the conditions of a stationary point of the simplex.
 
-If there are many variables, most of them are 0 at the solution. The search then is over a working
-set of the others, which is corrected until no share outside of it would grow.
+If there are many variables, most of them are 0 at the solution. The search is then over a working
+set of the others, which is corrected until no share outside it would grow.
 
 The search stops when the gap is within a tolerance: the largest decrease that the linear function
 with the same gradient allows. For a convex function the gap bounds the distance to the minimum.
@@ -27,15 +27,15 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 from primum._typing import Floats, Mask
 from primum.solvers.lbfgsb import LBFGSB_MEMORY
 
-# L-BFGS-B stops early where its line search fails; from there it is restarted this often at most.
+# L-BFGS-B stops early where its line search fails; it is restarted from there at most this often.
 MAX_RESTARTS = 20
 
 # With more shares than this, only a working set of them has variables: those above 0, and those
-# that would grow. Most shares of many classes are 0, which the first steps find out. The gap over a
+# that would grow. Most shares of many classes are 0, as the first steps show. The gap over a
 # working set has to be smaller than the tolerance by the last factor, so that few sets are needed.
 MAX_FREE_SHARES, FIRST_STEPS, MAX_WORKING_SETS, INNER_GAP_SHARE = 20_000, 40, 100, 0.3
 
-# What to do where rounding limits a search.
+# Advice if rounding limits a search.
 RAISE = "raise tol or alpha"
 
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -84,7 +84,7 @@ def minimize_over_labels(
 
 
 def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:
-    """Return labels at which the gap over free shares is within the tolerance, if it can be."""
+    """Return labels at which the gap over free shares is within the tolerance, if possible."""
     v, n_iter, last = search.variables(start), 0, np.inf
     for _ in range(MAX_RESTARTS):
         result = _lbfgsb(search, v, tol, max_iter - n_iter)
@@ -132,7 +132,7 @@ class _LabelVariables:
         self.penalty = float(np.ptp(self.gradient, axis=1).max())
 
     def variables(self, Q: Floats) -> Floats:
-        """Return variables that stand for labels."""
+        """Return the variables that represent labels."""
         if self.free is not None:
             return Q[self.free]
         return Q[:, 1].copy() if self.n_classes == 2 else Q.ravel()
@@ -146,7 +146,7 @@ class _LabelVariables:
         return shares
 
     def labels(self, v: Floats) -> Floats:
-        """Return the labels of variables; where all are 0, equal (free) shares."""
+        """Return the labels of variables: equal (free) shares if all of a row are 0."""
         if self.n_classes == 2:
             return np.column_stack([1.0 - v, v])
         shares = self._shares(v)

@@ -4,9 +4,9 @@ The moments of the rows are those of the model, whatever the labels:
 
     mean  = sum_k pi_k m_k,        total covariance  =  C + sum_k pi_k (m_k - m)(m_k - m)'.
 
-The supervised model satisfies this for the labelled rows (mean m, covariance S). With many more
-rows both moments are known better (mean mu, covariance Theta), and the affine map that takes the
-one pair to the other is applied to the supervised model:
+The supervised model satisfies this for the labelled rows (mean m, covariance S). All rows, which
+are many more, give better estimates of both moments (mean mu, covariance Theta), and the affine map
+from the one pair to the other is applied to the supervised model:
 
     m_k -> mu + T (m_k - m),     C -> T C T',      T = (Theta S^-1)^(1/2),     T S T' = Theta.
 
@@ -71,8 +71,8 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If directions in which the rows vary, but not within the classes, were ignored, by a
-        pseudo-inverse of the covariance.
+        If a pseudo-inverse of the covariance ignored directions in which the rows vary only between
+        the classes.
 
     See Also
     --------

@@ -7,10 +7,11 @@ first needs labels; the second, S_t, does not, and is estimated on all rows:
     S_b = sum_k pi_k (m_k - m)(m_k - m)',      class means and shares of the labelled rows.
 
 They span the columns of ``S_t^-1 (m_k - m)``; for two classes v is ``S_t^-1 (m_1 - m_0)``. The
-labelled rows are projected onto them, and in this space of K - 1 dimensions the class is the one of
-the nearest projected mean, with distances measured by the covariance of the projected labelled rows
-within the classes and corrected by the logarithm of the shares: linear discriminant analysis. For
-two classes the threshold is thus midway between the projected means, moved by the log prior ratio.
+labelled rows are projected onto them. In this space of K - 1 dimensions the class with the nearest
+projected mean is predicted, with distances measured by the covariance of the projected labelled
+rows within the classes and corrected by the logarithm of the shares: linear discriminant analysis.
+For two classes the threshold is thus midway between the projected means, moved by the log prior
+ratio.
 
 Without unlabelled rows it is linear discriminant analysis: S_t = W + S_b, so that the columns of
 S_t^-1 (m_k - m) and of W^-1 (m_k - m) span the same space, and the log-posterior depends on the
@@ -36,8 +37,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
 
     The total covariance is estimated on all rows, labelled or not, and determines the directions
     between the class means of the labelled rows. Within these directions, at most one fewer than
-    there are classes, the classifier is linear discriminant analysis on the labelled rows, so that
-    there may be fewer of them than features.
+    there are classes, the classifier is linear discriminant analysis on the labelled rows, which
+    may therefore be fewer than the features.
 
     Parameters
     ----------
@@ -79,8 +80,8 @@ class ScatterLDAClassifier(GenerativeClassifier):
     Warns
     -----
     SingularCovarianceWarning
-        If there are no unlabelled rows and directions in which the labelled rows vary, but not
-        within the classes, were ignored, by a pseudo-inverse of the covariance.
+        If there are no unlabelled rows, and a pseudo-inverse of the covariance ignored directions
+        in which the labelled rows vary only between the classes.
 
     See Also
     --------
@@ -116,7 +117,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
         self.directions_ = coordinates.reader @ V
         if rows.n_unlabeled:
             self._remember_projected(rows, family, model, total, V)
-        else:  # the twin, also where the covariance is singular
+        else:  # the twin, even if the covariance is singular
             self._remember(rows.data.classes, model, coordinates)
 
     def _find_directions(self, model: GaussianModel, total: Floats) -> Floats:
@@ -155,5 +156,5 @@ class ScatterLDAClassifier(GenerativeClassifier):
         self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T
 
     def _n_directions(self, rows: GenerativeRows) -> int:
-        # The covariance of projected rows is not singular, or an error was raised.
+        # The covariance of projected rows is not singular: an error would have been raised.
         return self.rank_ if rows.n_unlabeled else super()._n_directions(rows)

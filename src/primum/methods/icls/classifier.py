@@ -61,7 +61,7 @@ class UndeterminedModelWarning(UserWarning):
 
 
 class WithPrior:
-    """A mixin: a classifier with a prior."""
+    """A mixin for classifiers with a prior."""
 
     prior: Any
     prior_level: float
@@ -144,7 +144,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         return fit if span is None else span.model(fit)
 
     def _span(self, data: TrainingData[SomeKnown]) -> Span | None:
-        """Return the span of the rows if they are so wide that it takes less time to fit in it."""
+        """Return the span of the rows if they are so wide that a fit in it takes less time."""
         parts, ridge = [data.labeled.rows, data.unlabeled], min(self.alpha, self._alpha_labeled)
         wide = self._tie_break == "twin" and data.home is None and in_span_is_faster(parts)
         return span_of(parts, ridge) if wide else None
@@ -165,7 +165,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         return fit
 
     def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
-        """Yield the problem for smaller label sets that may suffice, and last the problem."""
+        """Yield the problem for smaller label sets that may suffice, and finally the problem."""
         yield problem
 
     def _solve_within(
@@ -176,7 +176,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         narrowed: ImplicitProblem,
         twin: Linear,
     ) -> Linear:
-        """Solve for narrowed label sets, and prove what that solution is to the problem."""
+        """Solve for narrowed label sets, and prove how good that solution is for the problem."""
         last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
             narrowed,
@@ -314,8 +314,8 @@ def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) ->
 class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
-    Of all models that least squares gives for some labelling of the unlabelled rows, the fit is the
-    one closest to the supervised least-squares model, its *twin*. More than two classes (at most
+    The fit is the model closest to the supervised least-squares model, its *twin*, among all that
+    least squares gives for some labelling of the unlabelled rows. More than two classes (at most
     62) are fitted jointly: every unlabelled row has a share of each class, and the objective is the
     sum of the squared losses of all classes.
 
@@ -334,24 +334,23 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss
         (ICLS, the paper). ``"all"`` or 1: by the second moment of all rows (the projected
         estimator). A number s in between is the mixture ``(1 - s) labeled + s all``. ``"auto"`` is
-        ``"labeled"`` where the labelled rows of positive weight have full column rank (with a
-        column of ones, if there is an intercept), and 0.2 where they do not, whatever the ridge:
-        with fewer labels than features, ``"labeled"`` can do harm. A constant or repeated column
-        lowers the rank as well; ``metric_`` says which of the two it is. Where ``"labeled"`` is
-        asked for and the labelled rows do not determine the model, it takes, of all models with
-        the least labelled loss, the one nearest to the supervised twin in the metric of all rows,
-        which is the limit s -> 0 of these metrics. ``"euclidean"``: by the
-        coefficients of the features, and by the mean score of all rows in place of the intercept:
-        ``||w - w_twin||^2 + (m - m_twin)^2``, where m is that mean (without intercept, by the
-        coefficients alone). For every s, and whatever the true labels are, the
-        fit is at least as close to the model of the true labels, in this metric, as the supervised
-        twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all training
-        rows is never higher. With a ridge the same holds for the penalised loss, not for the
-        squared loss alone.
+        ``"labeled"`` if the labelled rows of positive weight have full column rank (with a column
+        of ones, if there is an intercept), and 0.2 if not, whatever the ridge: with fewer labels
+        than features, ``"labeled"`` can do harm. A constant or repeated column lowers the rank as
+        well; ``metric_`` is the metric that was chosen. If you pass ``"labeled"`` and the labelled
+        rows do not determine the model, the fit is the model nearest to the supervised twin in the
+        metric of all rows, among all with the smallest labelled loss: the limit s -> 0 of these
+        metrics. ``"euclidean"``: by the coefficients of the features, and by the mean score of all
+        rows in place of the intercept: ``||w - w_twin||^2 + (m - m_twin)^2``, where m is that mean
+        (without intercept, by the coefficients alone). For every s, and whatever the true labels
+        are, the fit is at least as close to the model of the true labels, in this metric, as the
+        supervised twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on all
+        training rows is never higher. With a ridge the same holds for the penalised loss, not for
+        the squared loss alone.
     prior : None, dict, array-like or "confidence", default=None
-        What is known about the share of each class among the unlabelled rows; only labellings that
+        Prior knowledge of the share of each class among the unlabelled rows; only labellings that
         agree with it are considered. A dict maps classes to shares or to pairs (lower, upper), and
-        classes that it does not contain are unrestricted. An array has one share per class, or one
+        does not restrict classes that it omits. An array has one share per class, or one
         pair of bounds per class, of shape (n_classes, 2), in the order of ``classes_``.
         ``"confidence"`` computes intervals from the labelled rows that contain all shares with
         probability ``prior_level``, if both kinds of rows are drawn from the same population. Do
@@ -373,8 +372,8 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
         Maximum number of solver iterations.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 
@@ -396,7 +395,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
     prior_ : array of shape (n_classes, 2)
         The bounds on the share of each class. Absent without a prior.
     metric_ : str or float
-        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+        The metric that was used: ``metric``, or the one that ``"auto"`` chose.
     supervised_ : LeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -506,7 +505,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
 
-        For rows in files or on a cluster, whose soft labels are not stored in ``soft_labels_``.
+        Use it for rows in files or on a cluster: ``soft_labels_`` does not store theirs.
 
         Parameters
         ----------

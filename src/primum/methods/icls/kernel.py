@@ -26,8 +26,8 @@ from primum.rows import joined_weights
 class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], KernelClassifier):
     """Implicitly constrained least squares with a kernel: a semi-supervised classifier.
 
-    Of all models that kernel least squares gives for some labelling of the unlabelled rows, the fit
-    is the one closest to the supervised model, its *twin*. It is ``ICLSClassifier`` in the feature
+    The fit is the model closest to the supervised model, its *twin*, among all that kernel least
+    squares gives for some labelling of the unlabelled rows. It is ``ICLSClassifier`` in the feature
     space of the kernel; the penalties make the model unique. More than two classes (at most 62) are
     fitted jointly.
 
@@ -39,7 +39,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
         penalised.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, such as "linear",
-        "rbf", "poly", "sigmoid", "laplacian" or "cosine"; "precomputed", if X is a kernel matrix;
+        "rbf", "poly", "sigmoid", "laplacian" or "cosine"; "precomputed" if X is a kernel matrix;
         or a function of two arrays of rows that returns their kernel values, of shape
         (n_rows, n_other_rows), as kernels of Gaussian processes do. It must be positive
         semi-definite; with an intercept, conditionally (once centred).
@@ -62,14 +62,13 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
         How closeness to the supervised twin is measured, as in ICLSClassifier: by the penalised
         labelled loss, by the penalised loss on all rows, by the norm of the difference (and, if
         there is an intercept, the mean score of all rows), or by the mixture
-        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows span the
-        feature space of all rows, and 0.2 where they do not: with most kernels always, and with
-        ``kernel="linear"`` where there are fewer labels than features. ``metric_`` says which of
-        the two it is. For every s, and whatever the true labels are, the fit
-        is at least as close to the model of the true labels, in this metric, as the supervised
-        twin is.
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` if the labelled rows span the
+        feature space of all rows, and 0.2 if not: always with most kernels, and with
+        ``kernel="linear"`` if there are fewer labels than features. ``metric_`` is the metric that
+        was chosen. For every s, and whatever the true labels are, the fit is at least as close to
+        the model of the true labels, in this metric, as the supervised twin is.
     prior : None, dict, array-like or "confidence", default=None
-        What is known about the share of each class among the unlabelled rows, as in
+        Prior knowledge of the share of each class among the unlabelled rows, as in
         ICLSClassifier: a dict of shares or pairs of bounds, an array of either, or "confidence",
         intervals computed from the labelled rows.
     prior_level : float, default=0.95
@@ -101,7 +100,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
     prior_ : array of shape (n_classes, 2)
         The bounds on the share of each class. Absent without a prior.
     metric_ : str or float
-        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+        The metric that was used: ``metric``, or the one that ``"auto"`` chose.
     supervised_ : KernelLeastSquaresClassifier
         The supervised twin, fitted to the labelled rows only, with ``gamma_`` as its gamma.
     certificate_ : Certificate
@@ -112,7 +111,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
     n_iter_ : int
         Number of solver iterations, at least 1.
     gamma_ : float or None
-        The value of gamma that was used; None: the kernel's own default, or it has no gamma.
+        The value of gamma that was used; None means the kernel's own default, or no gamma.
         Absent with a precomputed kernel.
     n_features_in_ : int
         Number of features; with a precomputed kernel, number of rows.
@@ -123,7 +122,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
     --------
     KernelLeastSquaresClassifier : Its supervised twin.
     ICLSClassifier : The linear model, for any number of rows.
-    ManifoldKernel : A kernel to combine it with, which is smooth along the graph of all rows.
+    ManifoldKernel : A kernel to combine with it, which is smooth along the graph of all rows.
 
     Notes
     -----

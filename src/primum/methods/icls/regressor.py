@@ -11,9 +11,9 @@ It is solved on a scale on which all targets span a range of 1, ``y = shift + wi
 are losses in y divided by width^2, with a ridge too, because w is divided by width. Without an
 intercept there is no shift.
 
-Bounds can be so wide that they say nothing, and sums of targets as large as they allow would leave
-no digit of the known ones. So the targets of the unlabelled rows are searched for near the known
-ones first. The proof is always about the bounds themselves.
+Bounds can be so wide that they carry no information, and sums of targets as large as they allow
+would leave no digit of the known ones. So the targets of the unlabelled rows are first searched for
+near the known ones. The proof is always about the bounds themselves.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,9 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
     """Implicitly constrained least squares: semi-supervised linear regression within bounds.
 
     The targets of the unlabelled rows are unknown, but known to lie within bounds: percentages,
-    ratings, a price range, the bin of a binned target, the limit of a censored one. Of all models
-    that least squares gives for some targets within these bounds, the fit is the one closest to
-    the supervised least-squares model, its *twin*. Narrow bounds carry more information than wide
-    ones.
+    ratings, a price range, the bin of a binned target, the limit of a censored one. The fit is the
+    model closest to the supervised least-squares model, its *twin*, among all that least squares
+    gives for some targets within these bounds. Narrow bounds carry more information than wide ones.
 
     Parameters
     ----------
@@ -66,15 +65,15 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
     metric : {"auto", "labeled", "all", "euclidean"} or float in [0, 1], default="auto"
         How closeness to the supervised twin is measured. ``"labeled"`` or 0: by the labelled loss.
         ``"all"`` or 1: by the second moment of all rows. A number s in between is the mixture
-        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` where the labelled rows of positive
-        weight have full column rank (with a column of ones, if there is an intercept), and 0.2
-        where they do not, whatever the ridge; ``metric_`` says which. ``"euclidean"``: by the
+        ``(1 - s) labeled + s all``. ``"auto"`` is ``"labeled"`` if the labelled rows of positive
+        weight have full column rank (with a column of ones, if there is an intercept), and 0.2 if
+        not, whatever the ridge; ``metric_`` is the metric that was chosen. ``"euclidean"``: by the
         coefficients of the features and, if there is an intercept, the mean prediction of all
-        rows, as in ICLSClassifier. For every s, and whatever
-        the true targets are within their bounds, the fit is at least as close to the model of the
-        true targets, in this metric, as the supervised twin is. For ``"all"`` and ``alpha=0`` this
-        means that its squared loss on all training rows is never higher. With a ridge the same
-        holds for the penalised loss, not for the squared loss alone.
+        rows, as in ICLSClassifier. For every s, and whatever the true targets are within their
+        bounds, the fit is at least as close to the model of the true targets, in this metric, as
+        the supervised twin is. For ``"all"`` and ``alpha=0`` this means that its squared loss on
+        all training rows is never higher. With a ridge the same holds for the penalised loss, not
+        for the squared loss alone.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"
@@ -89,8 +88,8 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         Maximum number of solver iterations.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 
@@ -105,10 +104,9 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         of X_unlabeled. They correspond to ``soft_labels_`` of a classifier and are not
         predictions. If several choices give the model, they are those closest to the middle of
         their bounds, or of the part of very wide bounds that is near the known targets. Absent if
-        X_unlabeled is in files or on a cluster; use the method ``targets``
-        instead.
+        X_unlabeled is in files or on a cluster; use the method ``targets`` instead.
     metric_ : str or float
-        The metric that was used: ``metric``, or what ``"auto"`` stands for.
+        The metric that was used: ``metric``, or the one that ``"auto"`` chose.
     supervised_ : LeastSquaresRegressor
         The supervised twin, fitted to the labelled rows only.
     certificate_ : Certificate
@@ -133,9 +131,9 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
     -----
     The guarantee compares with the supervised twin, which ignores the bounds of the unlabelled
     rows. If most rows have narrow bounds, as binned targets do, these say much about the targets
-    themselves, and plain regression on the midpoints of the bins is often better, although nothing
-    is proven about it: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for
-    bounds that are wide or the same for all rows.
+    themselves, and plain regression on the midpoints of the bins is often better, although it has
+    no guarantee: compare with ``LeastSquaresRegressor`` fitted to them. ICLS is meant for bounds
+    that are wide or the same for all rows.
 
     References
     ----------
@@ -236,7 +234,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         labels, reach = problem.problem.labels, FIRST_REACH
         assert isinstance(labels, LabelInterval)
         low, high = float(np.min(labels.low)), float(np.max(labels.high))
-        # Which model is the one of targets closest to the middle depends on the bounds themselves.
+        # The model of the targets closest to the middle depends on the bounds themselves.
         while problem.tie_break != "half" and (low < -reach or high > reach):
             near = labels.near(-reach, reach)
             tie = None if problem.tie is None else replace(problem.tie, labels=near)
@@ -255,7 +253,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
     def targets(self, X_unlabeled: Any) -> Any:
         """Return the targets of the rows that were passed to ``fit`` as X_unlabeled.
 
-        For rows in files or on a cluster, whose targets are not stored in ``targets_``.
+        Use it for rows in files or on a cluster: ``targets_`` does not store theirs.
 
         Parameters
         ----------

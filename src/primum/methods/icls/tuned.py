@@ -31,9 +31,9 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
         The ridge penalties to choose from, on the mean squared loss; 0 is possible.
     metrics : array-like of float or str, default=(0, 0.2, 0.5, 1)
         The metrics to choose from, as in ICLSClassifier: 0 is the labelled loss (the paper), 1 the
-        second moment of all rows. ``"auto"`` is possible, too, and is decided anew in every
-        training set, which has fewer labelled rows than the final fit. It is not in the default,
-        which contains both metrics that it can stand for.
+        second moment of all rows. ``"auto"`` is possible, too, and chooses anew in every training
+        set, which has fewer labelled rows than the final fit. It is not in the default, which
+        contains both metrics that it can choose.
     cv : int, splitter or iterable, default=None
         How to split the labelled rows: a number of stratified folds, a scikit-learn splitter,
         or pairs of indices of rows of X to train on and to hold out. Unlabelled rows are in every
@@ -64,7 +64,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
         more than 1000 columns, as texts have: a random sample, always the same. The final fit uses
         all rows. With None, the search uses them too.
     prior : None, dict, array-like or "confidence", default=None
-        What is known about the share of each class among the unlabelled rows, as in ICLSClassifier.
+        Prior knowledge of the share of each class among the unlabelled rows, as in ICLSClassifier.
         ``"confidence"`` computes the intervals from the labelled rows of each training set.
     prior_level : float, default=0.95
         Probability with which the intervals of ``prior="confidence"`` contain all shares.
@@ -72,9 +72,9 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; the first of them if several tie.
+        The penalty of the point with the highest mean score; the first if several tie.
     metric_ : float or str
-        Its metric; instead of "auto", the metric that this chose in the fit to all rows.
+        Its metric; for "auto", the metric that it chose in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -109,8 +109,8 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
     -----
     The points of the grid share most of their work if the rows are NumPy arrays or sparse matrices
     with at most a few thousand columns or rows. With rows in files or on a cluster, the result is
-    the same but the search is no faster than a grid search. With a prior, points of the grid do not
-    start from the solutions of others.
+    the same but the search is no faster than a grid search. With a prior, there are no warm starts
+    from other points of the grid.
 
     Examples
     --------
@@ -245,9 +245,9 @@ class ICLSRegressorCV(tuning.TunedImplicit[KnownTargets], tuning.TunedRegressor)
     Attributes
     ----------
     alpha_ : float
-        The penalty of the point with the highest mean score; the first of them if several tie.
+        The penalty of the point with the highest mean score; the first if several tie.
     metric_ : float or str
-        Its metric; instead of "auto", the metric that this chose in the fit to all rows.
+        Its metric; for "auto", the metric that it chose in the fit to all rows.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict

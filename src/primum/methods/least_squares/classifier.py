@@ -82,7 +82,7 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
 
     @abstractmethod
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
-        """Return (coefficients, intercept) by which rows are mapped, given the fitted ones."""
+        """Return the (coefficients, intercept) that map rows, given the fitted ones."""
 
     @abstractmethod
     def _values_in_memory(self, X: Any) -> Any:
@@ -143,8 +143,8 @@ class LeastSquaresBase(
 
     Two classes have one score. The second class is predicted where it is at least 1/2.
     ``decision_function`` is the score minus 1/2, and ``intercept_`` the score's intercept minus
-    1/2, so that as everywhere in scikit-learn ``decision_function`` is ``X @ coef_.T + intercept_``
-    with its threshold at zero.
+    1/2: as everywhere in scikit-learn, ``decision_function`` is ``X @ coef_.T + intercept_``, with
+    its threshold at zero.
 
     K > 2 classes have one score each, fitted to one-hot labels, and ``decision_function`` returns
     the scores themselves. With an intercept they add up to 1. The class with the largest score is
@@ -165,13 +165,13 @@ class LeastSquaresBase(
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _fit_twin(self, data: ClassData, alpha: float, known: Linear | None = None) -> Linear:
-        """Fit ``supervised_`` to the labelled rows, unless its fit is known, and return its fit."""
+        """Fit ``supervised_`` to the labelled rows, unless its fit is known; return its fit."""
         self.supervised_ = self._twin(alpha)
         fit = self.supervised_._fitted_to(data.labeled, known)
         return self.supervised_._remember(data.classes, *fit)._score_parameters
 
     def _twin(self, alpha: float) -> "LeastSquaresClassifier":
-        """Return the supervised twin, which is not fitted."""
+        """Return the supervised twin, unfitted."""
         return base.unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: Floats | float) -> Self:
@@ -283,7 +283,7 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
         if known is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)
-        # A known fit is of more rows than columns, for which _fitter solves normal equations, too.
+        # A known fit has more rows than columns: _fitter would solve normal equations, too.
         self.solver_ = "normal_equations"
         return known
 
@@ -320,8 +320,8 @@ class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBa
         Whether to fit an intercept.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 

@@ -64,8 +64,8 @@ from primum.methods.self_learning import alternate
 from primum.reading.data import ClassData, not_in_memory
 from primum.reading.labels import targets_of
 
-# The length of a step is best if the slope there is below this fraction of the initial one; it is
-# searched for in at most this many steps.
+# A step has the best length if the slope there is below this fraction of the initial one; the
+# search for it takes at most this many steps.
 FLAT_SLOPE_SHARE, MAX_LENGTH_STEPS = 1e-9, 100
 
 
@@ -192,7 +192,7 @@ class SoftLabelProblem:
     def _best_length(
         self, point: SoftLabelPoint, beta: Floats, change: Floats, change_u: Floats
     ) -> float:
-        """Return the t at which f is lowest, where coefficients and scores fall by t times these.
+        """Return the t at which f is lowest if coefficients and scores fall by t times the changes.
 
         The slope of f along the step is continuous, increasing and piecewise linear.
         """
@@ -267,8 +267,8 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
         when none of them changes.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 

@@ -38,9 +38,9 @@ from primum.solvers import solve_implicit
 
 @dataclass(frozen=True)
 class Grid:
-    """The grid of a search, and what all of its models have in common.
+    """The grid of a search, and the settings that all of its models share.
 
-    Without metrics there are only supervised models. ``alpha_labeled`` None means that it is tuned
+    Without metrics there are only supervised models. If ``alpha_labeled`` is None, it is tuned
     together with alpha.
     """
 
@@ -53,7 +53,7 @@ class Grid:
 
     @property
     def supervised_points(self) -> list[dict[str, Any]]:
-        """Those of the supervised models."""
+        """The points of the supervised models."""
         return [{"alpha": alpha} for alpha in self.alphas]
 
     @property
@@ -73,7 +73,7 @@ class HeldOutRows:
     given : tuple
         (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
     score_params : dict
-        Metadata that the scorer has requested, of these rows.
+        Metadata that the scorer has requested, for these rows.
     """
 
     known: LabeledRows
@@ -105,11 +105,11 @@ class FoldTask:
         return models
 
     def constrained_models(self, grid: Grid, twins: Sequence[Linear]) -> list[tuple[Linear, bool]]:
-        """Return (model, whether it is proven) of every alpha and, for each, every metric.
+        """Return (model, whether it is proven) for every alpha and, for each, every metric.
 
         ``twins`` are the supervised models of every alpha.
         """
-        # Large ridges first: their problems are the easiest to solve without a start.
+        # Large ridges come first: their problems are the easiest to solve without a warm start.
         order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
         solved = dict(zip(order, self._in_order(grid, twins, order), strict=True))
         return [model for number in range(len(order)) for model in solved[number]]
@@ -172,7 +172,7 @@ def _solve(
     return solution.labels, labellings.is_proven(problem, given, tol=grid.tol)
 
 
-# Mean scores that agree to this many digits are equal.
+# Mean scores that agree to this many digits count as equal.
 SCORE_DIGITS = 10
 
 
@@ -246,7 +246,7 @@ def cv_results(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, An
     table["params"] = list(params)
     for number, row in enumerate(scores):
         table[f"split{number}_test_score"] = row
-    with np.errstate(invalid="ignore"):  # of infinite scores
+    with np.errstate(invalid="ignore"):  # scores may be infinite
         mean, std = scores.mean(axis=0), scores.std(axis=0)
     table["mean_test_score"], table["std_test_score"] = mean, std
     table["rank_test_score"] = _ranks(mean)
@@ -272,10 +272,10 @@ def check_scores(name: str, mean: Floats) -> None:
 
 
 def _ranks(mean: Floats) -> Index:
-    """Return the ranks of mean scores: equal ones share a rank, and those not finite the last.
+    """Return the ranks of mean scores: equal ones share a rank, non-finite ones the last.
 
-    Scores that differ by rounding only are equal. They are frequent: where the supervised twin can
-    be attained, all metrics give it.
+    Scores that differ only by rounding count as equal. They are frequent: if some labelling attains
+    the supervised twin, all metrics give it.
     """
     finite = np.isfinite(mean)
     size, worst = np.abs(mean[finite]).max(initial=0.0), mean[finite].min(initial=0.0) - 1.0
@@ -310,18 +310,18 @@ def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> 
     )
 
 
-# Unlabelled rows and columns above which rows are wide: the time of a fit grows with the cube of
-# the smaller number, and just below this a fit of three classes takes several seconds.
+# Rows are wide if both unlabelled rows and columns are more than this: the time of a fit grows with
+# the cube of the smaller number, and just below this a fit of three classes takes several seconds.
 MAX_NARROW_SIZE = 1000
 
 
 def with_fewer_unlabeled(
     given: FitArguments[SomeKnown], most_rows: int | None
 ) -> FitArguments[SomeKnown]:
-    """Return what wide rows are searched with: a random sample of the unlabelled ones.
+    """Replace the unlabelled rows of a search by a random sample, if they are many and wide.
 
-    A fit to n rows of d > n columns has n coordinates, so that fewer rows make every point of the
-    grid cheaper. Other rows, and rows outside memory, are returned as they are.
+    A fit to n rows of d > n columns has n coordinates, so fewer rows make every point of the grid
+    cheaper. Other rows, and rows outside memory, are returned as they are.
     """
     inside, more = len(given.labels.unlabeled), given.more
     n_rows = inside + more.n_rows
@@ -344,8 +344,8 @@ def in_their_span(
 ) -> tuple[FitArguments[SomeKnown], Span | None]:
     """Return few rows of many columns in coordinates of their span, which all folds share.
 
-    Only the rows that the search uses are in it, first the labelled ones. Other rows are returned
-    as they are, with None.
+    The result has only the rows that the search uses, labelled ones first. Rows of other shapes are
+    returned as they are, with None.
     """
     labels, n_columns = given.labels, given.X.shape[1]
     n_labeled, n_inside = len(labels.labeled), labels.n_rows
@@ -377,7 +377,7 @@ def in_their_span(
 class GridSearch(Generic[SomeKnown]):
     """The validated arguments of a search.
 
-    ``shown`` are the rows of X as scorers see them, and ``score_params`` what these requested.
+    ``shown`` are the rows of X as scorers see them, ``score_params`` the metadata they requested.
     ``share_bounds_of`` returns the bounds of a prior on the mean label of the unlabelled rows of a
     training set (None: no prior).
     """
@@ -401,7 +401,7 @@ class GridSearch(Generic[SomeKnown]):
     def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask]:
         """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
         given, data = self.given, split_rows(self.given)
-        # Only a grid with metrics is of unlabelled rows.
+        # Only a grid with metrics uses unlabelled rows.
         unknown = given.labels.unlabeled[given.unknown if self.grid.metrics else slice(0)]
         # Consecutive in memory: they are read many times.
         of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
@@ -475,7 +475,7 @@ def warn_if_unproven(estimator: Any, results: Sequence[FoldScores]) -> None:
 
 
 def read_alphas(alphas: Any) -> list[float]:
-    """Return ridge penalties, or raise an error that names the one that is not."""
+    """Return valid ridge penalties, or raise an error that names the first invalid one."""
 
     def is_valid(value: Any) -> bool:
         return isinstance(value, Real) and 0 <= float(value) < np.inf
@@ -485,7 +485,7 @@ def read_alphas(alphas: Any) -> list[float]:
 
 
 def read_metrics(metrics: Any) -> list[str | float]:
-    """Return metrics, or raise an error that names the one that is not."""
+    """Return valid metrics, or raise an error that names the first invalid one."""
 
     def is_valid(value: Any) -> bool:
         if isinstance(value, str):

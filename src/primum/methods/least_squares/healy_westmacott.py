@@ -51,8 +51,8 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         limit is then about ``tol * rate_ / (1 - rate_)``.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 
@@ -116,7 +116,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     tol: float = 1e-10
     n_jobs: int | None = None
 
-    alpha = 0.0  # a ridge would have another limit than the twin
+    alpha = 0.0  # with a ridge, the limit would not be the twin
 
     def _fit_data(self, data: ClassData) -> None:
         if not data.unlabeled.in_memory:

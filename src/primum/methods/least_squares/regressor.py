@@ -128,8 +128,8 @@ class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRe
         Whether to fit an intercept.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 

@@ -1,11 +1,12 @@
-"""Tuned least squares, and what the tuned estimators share: search, choice and final fit.
+"""Tuned least squares, and the common parts of tuned estimators: search, choice and final fit.
 
 ``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
-are mixins of classifiers and of regressors, which say how ``fit`` reads its arguments, how models
-are scored, and what an estimator remembers of a model. The supervised ones are the twins of
-``ICLSClassifierCV`` and ``ICLSRegressorCV``. Where rows belong together, ``keep_groups`` lets them,
-and logistic regression, choose the penalty in folds that keep groups together: otherwise similar
-rows would be in both training and test sets, and the penalty would be too small for new groups.
+are mixins for classifiers and for regressors, which define how ``fit`` reads its arguments, how
+models are scored, and what an estimator stores of a model. The supervised ones are the twins of
+``ICLSClassifierCV`` and ``ICLSRegressorCV``. If rows belong to groups, ``keep_groups`` lets these
+estimators, and logistic regression, choose the penalty in folds that keep groups together:
+otherwise similar rows would be in both training and test sets, and the penalty would be too small
+for new groups.
 """
 
 from abc import abstractmethod
@@ -132,7 +133,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         """Keep the scores, and fit with the best parameters to all rows."""
 
     def _choose(self, kind: type[Kind], points: Sequence[dict[str, Any]], scores: Floats) -> Kind:
-        """Keep scores (splits, points), and return an estimator with the first of the best."""
+        """Keep scores (splits, points), and return an estimator with the first best point."""
         self.cv_results_ = grid_search.cv_results(points, scores)
         grid_search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
@@ -143,7 +144,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         return unfitted_like(self, kind, **self.best_params_)
 
     def _keep(self, best: BaseEstimator) -> None:
-        """Have the fitted attributes of the best estimator."""
+        """Take over the fitted attributes of the best estimator."""
         self.best_estimator_ = best
         for name, value in fitted_attributes(best).items():
             setattr(self, name, value)
@@ -186,7 +187,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         return float(self._scorer_of()(self, X, truth, **params))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata ``fit`` and ``score`` accept, and what the scorer receives of it.
+        """Return the metadata that ``fit`` and ``score`` accept, and which the scorer receives.
 
         Returns
         -------
@@ -347,7 +348,7 @@ class LeastSquaresClassifierCV(TunedSupervised[KnownLabels], TunedClassifier):
     Attributes
     ----------
     alpha_ : float
-        The penalty with the highest mean score; the first of them if several tie.
+        The penalty with the highest mean score; the first if several tie.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -414,7 +415,7 @@ class LeastSquaresRegressorCV(TunedSupervised[KnownTargets], TunedRegressor):
     Attributes
     ----------
     alpha_ : float
-        The penalty with the highest mean score; the first of them if several tie.
+        The penalty with the highest mean score; the first if several tie.
     best_score_ : float
         Its mean score over the folds.
     best_params_ : dict
@@ -484,9 +485,9 @@ class LeastSquaresRegressorCV(TunedSupervised[KnownTargets], TunedRegressor):
 
 
 class TakesGroups:
-    """A base for estimators whose parameter ``groups`` has the group of every row that they fit.
+    """A base for estimators whose parameter ``groups`` is the group of every row that they fit.
 
-    A parameter of that name does not tell: a group lasso has groups of features.
+    The name of a parameter is not enough to tell: a group lasso has groups of features.
     """
 
     groups: AnyArray | None
@@ -498,12 +499,12 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
     Parameters
     ----------
     estimator : classifier or pipeline
-        About to be fitted, and changed: its ``groups``, or a number of folds as its ``cv``. Others
-        than those that are known to split rows by one of these are left alone.
+        Changed before it is fitted: its ``groups``, or its ``cv`` if that is a number of folds.
+        Estimators not known to split rows by one of these are left alone.
     labeled : array of int
         Positions of the labelled rows among those that it is fitted to.
     codes, groups : array
-        Classes, of which numbers have one, and groups of the labelled rows.
+        Classes (one for all numbers) and groups of the labelled rows.
     """
     for part in _tuned_parts(last_step(estimator)):
         if isinstance(part, TakesGroups):
@@ -513,13 +514,13 @@ def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> 
             folds = tuning_folds(most, codes, groups)
             if folds:
                 part.set_params(cv=[(labeled[fold.train], labeled[fold.test]) for fold in folds])
-                if getattr(part, "shuffle", False):  # of a number of folds only
+                if getattr(part, "shuffle", False):  # only valid with a number of folds
                     part.set_params(shuffle=False)
 
 
 def _tuned_parts(classifier: Any) -> Iterator[Any]:
     """Yield the classifiers that tune themselves: this one, or those that it averages."""
-    from sklearn.ensemble import VotingClassifier, VotingRegressor  # loads all trees
+    from sklearn.ensemble import VotingClassifier, VotingRegressor  # slow: loads all trees
 
     if isinstance(classifier, VotingClassifier | VotingRegressor):
         for _, part in classifier.estimators:

@@ -7,8 +7,8 @@ first can be estimated on all rows, the second only on the labelled ones:
 
 with the features centred on the mean of all rows and y on the mean of the labelled ones. In the
 coordinates of ``equations.coordinates`` the matrix is the identity and this is one weighted sum;
-where the coordinates are not computed, it is one linear system. With K > 2 classes, y is one-hot
-and, as w, has one column per class.
+if the coordinates are not computed, it is one linear system. With K > 2 classes, y is one-hot and,
+like w, has one column per class.
 """
 
 from dataclasses import field
@@ -32,8 +32,8 @@ class USMClassifier(LeastSquaresBase):
         Whether to centre features and labels and fit an intercept.
     n_jobs : int, default=None
         Number of threads that process blocks of rows; -1 means all processors. None means the
-        number set by ``joblib.parallel_config``, and 1 inside a parallel joblib loop such as a grid
-        search. Otherwise None means as many threads as scikit-learn's own multi-threaded
+        number set by ``joblib.parallel_config``, or 1 inside a parallel joblib loop such as a grid
+        search. Otherwise it means as many threads as scikit-learn's own multi-threaded
         estimators use: all processors, unless ``OMP_NUM_THREADS`` says otherwise. It does not
         affect the result.
 

@@ -1,4 +1,4 @@
-"""What the manifold methods share: distinct rows, their graph, and their deformed kernel."""
+"""The common parts of the manifold methods: distinct rows, their graph, the deformed kernel."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class KernelOnGraph(BaseEstimator):
         return deformed_kernel.deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
 
     def _gamma(self, rows: Any) -> float | None:
-        """Return the kernel's gamma; the default gives way to one among ``kernel_params``."""
+        """Return the kernel's gamma; one in ``kernel_params`` takes the place of the default."""
         gamma = self.gamma
         if gamma == "scale":
             gamma = (self.kernel_params or {}).get("gamma", gamma)
@@ -166,7 +166,7 @@ def read_manifold_data(
 def distinct_rows(X: Any) -> tuple[Any, Index]:
     """Return the distinct rows, and for every row its position among them.
 
-    Dense rows are sorted: where neighbours are tied, their order does not affect the graph.
+    Dense rows are sorted, so that their order does not affect the graph if neighbours are tied.
     """
     if isinstance(X, np.ndarray):
         rows, inverse = np.unique(X, axis=0, return_inverse=True)
@@ -183,7 +183,7 @@ def distinct_rows(X: Any) -> tuple[Any, Index]:
 
 
 class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph):
-    """A classifier in the deformed kernel, with a twin in the kernel as it is."""
+    """A classifier in the deformed kernel, with a twin in the undeformed kernel."""
 
     _several_classes: ClassVar[bool] = True
     # The parameter whose value 0 leaves the graph out.

@@ -10,8 +10,8 @@ deformed one (Sindhwani, Niyogi and Belkin 2005). With r = beta / alpha,
 
     k~(x, z) = k(x, z) - k_x' (I + r P K)^-1 r P k_z,
 
-k_x being the values of k between x and all rows. With a factorisation K = C C' of the kernel matrix
-into n x m features it is positive semi-definite as computed, because it is a product V V':
+where k_x are the values of k between x and all rows. With a factorisation K = C C' of the kernel
+matrix into n x m features it is positive semi-definite as computed, because it is a product V V':
 
     K~ = K - K (I + r P K)^-1 r P K = C (I + r G)^-1 C',   G = C' P C,
     V = C R^-1,                         I + r G = R'R      (R upper triangular),
@@ -94,7 +94,7 @@ def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
 
 
 def neighbor_graphs(X: Any, counts: Sequence[int]) -> list[Any]:
-    """Return the binary graphs for several numbers of neighbours, which are searched once."""
+    """Return the binary graphs for several numbers of neighbours, searching for these once."""
     n = X.shape[0]
     if n < 2:
         return [sparse.csr_array((n, n)) for _ in counts]
@@ -110,7 +110,7 @@ def neighbor_graphs(X: Any, counts: Sequence[int]) -> list[Any]:
 
 
 def _neighbor_search(X: Any, n_neighbors: int) -> Any:
-    """Return a search for the nearest neighbours of rows, fitted to these."""
+    """Return a search for nearest neighbours, fitted to the rows."""
     from sklearn.neighbors import NearestNeighbors  # not needed to import the package
 
     if isinstance(X, np.ndarray):
@@ -141,23 +141,23 @@ def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> 
     return raised
 
 
-# G is computed in this many blocks of rows: more leave out more zeros, but slow down each product.
+# G is computed in this many blocks of rows: more blocks skip more zeros, but slow down products.
 GRAM_BLOCKS = 16
 # The diagonal is computed for this many rows at a time.
 DIAGONAL_BLOCK_ROWS = 1000
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
-# Kernels computed in single precision are to pass.
+# Kernels computed in single precision must pass.
 PSD_TOLERANCE = 1e-5
 
-# Largest relative error of the deformed kernel, in the direction in which it is least accurate.
+# Largest relative error of the deformed kernel, in its least accurate direction.
 MAX_DEFORMATION_ERROR = 1e-3
 NORM_STEPS = 5
 
 
 @dataclass(frozen=True)
 class Deformation:
-    """What the deformed kernels of fixed rows, kernel and graph share, whatever the ratio r.
+    """The parts of deformed kernels of given rows that do not depend on the ratio r.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Deformation:
 
     def at(self, ratio: float) -> "DeformedKernel":
         """Return the deformed kernel for r = beta / alpha."""
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
             shifted = ratio * self.roughness
         shifted.flat[:: len(shifted) + 1] += 1.0
         diagonal = shifted.diagonal().copy()
@@ -194,7 +194,7 @@ class Deformation:
         return DeformedKernel(self, float(ratio), factor)
 
     def in_single_precision(self) -> "Deformation":
-        """Return the same in single precision, in which further ratios take half the time."""
+        """Return the same in single precision, which halves the time of further ratios."""
         features: Any = self.features.astype(np.float32)
         roughness: Any = self.roughness.astype(np.float32)
         return replace(self, features=features, roughness=roughness)
@@ -202,7 +202,7 @@ class Deformation:
 
 @dataclass(frozen=True)
 class DeformedKernel:
-    """The deformed kernel of fixed rows, for one ratio r.
+    """The deformed kernel of given rows, for one ratio r.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class DeformedKernel:
         return features @ features.T
 
     def expansion(self, index: Index, coef: Floats | None = None) -> Floats:
-        """Return how the functions sum_j coef_j k~(., x_j), j in index, are evaluated at a row x.
+        """Return the coefficients that evaluate sum_j coef_j k~(., x_j), j in index, at a row x.
 
         Parameters
         ----------
@@ -280,10 +280,10 @@ class DeformedKernel:
 
 
 def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
-    """Return about the largest eigenvalue of the inverse of R'R, scaled to the diagonal 1.
+    """Estimate the largest eigenvalue of the inverse of R'R, with R'R scaled to unit diagonal.
 
-    Rounding of R'R changes the inverse by this many units in the last place. The inverse has no
-    eigenvalue above 1, so the largest element of the diagonal is a bound, which is mostly enough.
+    Rounding of R'R changes the inverse by this many units in the last place. The unscaled inverse
+    has no eigenvalue above 1, so the largest element of the diagonal is a bound, mostly sufficient.
     """
     bound = float(diagonal.max(initial=0.0))
     if np.finfo(factor.dtype).eps * bound <= MAX_DEFORMATION_ERROR:
@@ -341,14 +341,14 @@ def _dense(matrix: Any) -> Floats:
 def factorize(K: Floats) -> tuple[Floats, Index]:
     """Return (C, order) with ``K[order][:, order]`` equal to C C' to rounding.
 
-    C is the Cholesky factor, and the pivoted one if K is numerically singular: lower triangular,
-    with as many columns as K has numerical rank. A matrix that is not finite, symmetric and
+    C is the Cholesky factor, or the pivoted one if K is numerically singular: lower triangular,
+    with as many columns as the numerical rank of K. A matrix that is not finite, symmetric and
     positive semi-definite raises an error.
     """
     scale = max(K.max(initial=0.0), -K.min(initial=0.0))
     _check_finite(K, scale)
     tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * scale
-    # Products with a random vector show the rest, with probability one, at little cost.
+    # Products with a random vector reveal any remainder, with probability one, at little cost.
     probe = np.random.default_rng(0).normal(size=len(K))
     product = K @ probe
     _check_symmetric(K, product - probe @ K, tolerance)
@@ -399,7 +399,7 @@ def _check_symmetric(K: Floats, difference: Floats, tolerance: float) -> None:
 
 
 def _check_positive(K: Floats, missed: Floats, tolerance: float) -> None:
-    """Raise an error if the factor of K misses a part of it: then K has negative eigenvalues."""
+    """Raise an error if the factor of K misses a part of it, because of negative eigenvalues."""
     if np.abs(missed).max(initial=0.0) > tolerance:
         raise ValueError(
             "The kernel is not positive semi-definite: the smallest eigenvalue of its matrix is "

@@ -8,8 +8,8 @@ with c such that its mean diagonal is that of k. A kernel machine that minimises
 loss + alpha ||f||^2 in this kernel minimises, in the kernel k,
 loss + alpha/c (||f||^2 + r f' Lap^p f).
 
-``ManifoldKernel`` is the kernel of all rows. ``ManifoldClassifier`` fits a machine to the labelled
-rows in it.
+``ManifoldKernel`` is this kernel of all rows. ``ManifoldClassifier`` fits a machine with it to the
+labelled rows.
 """
 
 from dataclasses import field
@@ -34,9 +34,9 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     """Kernel deformed by the neighbour graph of the rows, for machines with a precomputed kernel.
 
     Functions in the space of this kernel have a small norm only if they vary little between
-    neighbouring rows. A kernel machine that takes all rows, labelled and not, becomes a manifold
-    method after it in a pipeline: ``make_pipeline(ManifoldKernel(), machine)`` for a machine with
-    ``kernel="precomputed"``. For machines that take labelled rows only, such as SVC, use
+    neighbouring rows. After it in a pipeline, a kernel machine that takes all rows, labelled or
+    not, becomes a manifold method: ``make_pipeline(ManifoldKernel(), machine)`` for a machine with
+    ``kernel="precomputed"``. For machines that take only labelled rows, such as SVC, use
     ManifoldClassifier.
 
     Parameters
@@ -44,7 +44,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     graph_ratio : float, default=10.0
         Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
         f the values on all rows: graph_alpha / alpha of LaplacianLeastSquaresClassifier. 0 is the
-        kernel as it is.
+        undeformed kernel.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
@@ -71,17 +71,16 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     Attributes
     ----------
     expansion_ : array of shape (n_rows, n_samples)
-        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
-        with the rows of the fit. For a linear kernel with no more features than rows, the features
-        of a row are multiplied instead.
+        Kernel values between a row and ``X_fit_``, multiplied by this matrix, are the deformed ones
+        with the rows of the fit. If the kernel is linear and there are no more features than rows,
+        the features of a row are multiplied instead.
     scale_ : float
         Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
     gamma_ : float or None
-        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
-        gamma.
+        The value of ``gamma`` that was used; None means the kernel's own default, or no gamma.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -95,7 +94,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
     -----
     The deformation shrinks the kernel, the more so the larger ``graph_ratio`` is. It is therefore
     multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
-    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    that of the undeformed kernel, and the penalty of the machine, such as C of SVC, keeps its
     meaning. With ``graph_ratio=0`` the kernel is unchanged.
 
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
@@ -194,7 +193,7 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
 
     The machine, any classifier with ``kernel="precomputed"``, is fitted to the labelled rows, with
     the kernel that ManifoldKernel computes from all rows. If classes are not smooth along the
-    graph, this can be worse than the machine with the kernel as it is, which is ``graph_ratio=0``.
+    graph, this can be worse than the machine with the undeformed kernel, ``graph_ratio=0``.
 
     Parameters
     ----------
@@ -203,7 +202,7 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     graph_ratio : float, default=10.0
         Weight of ``f' Lap^p f`` relative to the squared norm of f in the space of the kernel, with
         f the scores of all rows: graph_alpha / alpha of LaplacianLeastSquaresClassifier. 0 is the
-        machine with the kernel as it is.
+        machine with the undeformed kernel.
     kernel : str or callable, default="rbf"
         A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by name, or a function of two
         arrays of rows that returns their kernel values, of shape (n_rows, n_other_rows). It must be
@@ -235,17 +234,16 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     expansion_ : array of shape (n_rows, n_labeled)
-        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
-        with the labelled rows. For a linear kernel with no more features than rows, the features of
-        a row are multiplied instead.
+        Kernel values between a row and ``X_fit_``, multiplied by this matrix, are the deformed ones
+        with the labelled rows. If the kernel is linear and there are no more features than rows,
+        the features of a row are multiplied instead.
     scale_ : float
         Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
     gamma_ : float or None
-        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
-        gamma.
+        The value of ``gamma`` that was used; None means the kernel's own default, or no gamma.
     supervised_ : ManifoldClassifier
         The supervised twin: the same with ``graph_ratio=0``, on the labelled rows.
     n_features_in_ : int
@@ -262,7 +260,7 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
     -----
     The deformation shrinks the kernel, the more so the larger ``graph_ratio`` is. It is therefore
     multiplied by a constant, ``scale_``, so that its mean diagonal over the distinct rows is
-    that of the kernel as it is, and the penalty of the machine, such as C of SVC, keeps its
+    that of the undeformed kernel, and the penalty of the machine, such as C of SVC, keeps its
     meaning. With ``graph_ratio=0`` the kernel is unchanged.
 
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.

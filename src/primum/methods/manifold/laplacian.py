@@ -95,8 +95,7 @@ class LaplacianLeastSquaresClassifier(LaplacianMachine):
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
     gamma_ : float or None
-        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
-        gamma.
+        The value of ``gamma`` that was used; None means the kernel's own default, or no gamma.
     supervised_ : LaplacianLeastSquaresClassifier
         The supervised twin: the same with ``graph_alpha=0``, on the labelled rows.
     n_features_in_ : int
@@ -251,15 +250,14 @@ class LaplacianSVMClassifier(LaplacianMachine):
     svm_ : SVC
         The SVM fitted to the deformed kernel of the labelled rows, with labels 0, 1, ...
     expansion_ : array of shape (n_rows, n_labeled)
-        The kernel values between a row and ``X_fit_``, times this, are its deformed kernel values
-        with the labelled rows. For a linear kernel with no more features than rows, the features of
-        a row are multiplied instead.
+        Kernel values between a row and ``X_fit_``, multiplied by this matrix, are the deformed ones
+        with the labelled rows. If the kernel is linear and there are no more features than rows,
+        the features of a row are multiplied instead.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
     gamma_ : float or None
-        The value of ``gamma`` that was used; None: the kernel's own default, or it has no
-        gamma.
+        The value of ``gamma`` that was used; None means the kernel's own default, or no gamma.
     n_iter_ : int
         Number of iterations of the SVM's solver, at least 1; of several SVMs, the largest.
     supervised_ : LaplacianSVMClassifier

@@ -1,6 +1,6 @@
 """Linear machines: their rows, with a constant column, and the supervised SVM.
 
-It has the squared hinge loss, and is the twin of the transductive ones:
+The supervised SVM has the squared hinge loss, and is the twin of the transductive ones:
 
     minimise over w, b    alpha/2 ||w||^2 + 1/2 sum_i c_i max(0, 1 - y_i (w'x_i + b))^2,   y = -1, 1
 
@@ -206,8 +206,8 @@ class TransductiveMachine(LinearMachine):
 class L2SVMClassifier(LinearMachine):
     """Linear support vector machine with squared hinge loss; unlabelled rows are ignored.
 
-    More than two classes are separated one against the rest. The class with the largest decision
-    value is predicted, and the first of them if several are equal.
+    More than two classes are separated one-versus-rest. The class with the largest decision value
+    is predicted, and the first of them if several are equal.
 
     Parameters
     ----------
@@ -226,8 +226,8 @@ class L2SVMClassifier(LinearMachine):
     max_iter : int, default=1000
         Maximum number of Newton steps; a handful is typical.
     warm_start : bool, default=False
-        Whether a further call of ``fit`` starts from the last solution, if it has as many features
-        and classes.
+        Whether a further call of ``fit`` starts from the last solution, if the numbers of features
+        and classes are the same.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class L2SVMClassifier(LinearMachine):
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
         Intercepts.
     objective_ : float
-        Value of the objective above, summed over the SVMs.
+        Value of the objective, penalty plus losses, summed over the SVMs.
     n_iter_ : int
         Number of Newton steps; the largest of all SVMs.
     solver_ : {"primal", "dual", "conjugate_gradients"}
@@ -305,7 +305,7 @@ class L2SVMClassifier(LinearMachine):
 
         def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:
             nonlocal last
-            signs = np.ascontiguousarray(np.atleast_2d(y.T))  # one against the rest
+            signs = np.ascontiguousarray(np.atleast_2d(y.T))  # one-versus-rest
             if last is None or last.shape != (len(signs), X.shape[1]):
                 last = np.zeros((len(signs), X.shape[1]))
             machines = [

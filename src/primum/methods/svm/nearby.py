@@ -8,11 +8,11 @@ their residuals.
 
 With fewer rows than columns, the unknowns are the outputs instead of the coefficients. Let K = ZZ'
 over the penalised columns, w = Z'b / alpha, and f = Kb / alpha the outputs without the intercept t.
-The system is ``b = rho - H(f + t)``, ``1'b = 0``: with G = K / alpha
+The system is ``b = rho - H(f + t)``, ``1'b = 0``. With G = K / alpha it becomes
 
     (G^-1 + H) f + h t = rho,        h'f + 1'h t = 1'rho.
 
-G is never inverted, and may be singular. What is computed once, with S = H_0^(1/2), is
+G is never inverted, and may be singular. Only N is computed, once, with S = H_0^(1/2):
 
     N = (I + S G S)^-1,        (G^-1 + H_0)^-1 = S^-1 (I - N) S^-1.
 
@@ -30,12 +30,12 @@ from scipy.linalg import blas, lapack
 from primum._typing import Floats
 from primum.methods.svm.newton import Dual, Machine, NewtonSystem, Primal
 
-# The error of a solution, as a fraction of what counts as exact.
+# The error of a solution, as a fraction of the error that counts as exact.
 SOLUTION_ERROR_SHARE = 1e-4
-# If this many steps do not suffice, another matrix is inverted: an inverse costs as much as a
-# number of steps that is a multiple of the number of equations.
+# If this many steps do not suffice, another matrix is inverted: the number of steps that cost as
+# much as an inverse is proportional to the number of equations.
 MIN_PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
-# Costs that differ by less than this fraction of the largest are equal.
+# Costs that differ by less than this fraction of the largest count as equal.
 COST_ROUNDING = 1e-14
 # The costs of H_0 are at least this fraction of the largest, so that S has an inverse.
 MIN_COST_SHARE = 1e-3
@@ -51,8 +51,8 @@ class Nearby(NewtonSystem):
     ) -> tuple[Floats, Floats] | None:
         """Solve for a residual until the square of the error, estimated with A_0, is small.
 
-        ``change`` multiplies by A - A_0. Returns the solution and what is left of the residual, or
-        None if the number of steps does not suffice.
+        ``change`` multiplies by A - A_0. Return the solution and what is left of the residual, or
+        None if the steps do not suffice.
         """
         direction, image = self._preconditioned(residual), residual  # image: under A_0
         solution, square = np.zeros_like(residual), float(residual @ direction)
@@ -168,7 +168,7 @@ class NearbyDual(Nearby):
     def _moved(
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
     ) -> tuple[Floats, Floats] | None:
-        """Return the solution and its outputs, None if the inverse is too far away."""
+        """Return the solution and its outputs, or None if the inverse is too far away."""
         if self._inverse is None:
             return None
         remains = rho - h * o
@@ -190,7 +190,7 @@ class NearbyDual(Nearby):
         return np.append(of_rows, of_intercept if self.system.free else 0.0)
 
     def _invert(self, h: Floats) -> None:
-        """Compute N, and what the intercept needs, for given costs."""
+        """Compute N, and the terms for the intercept, for given costs."""
         self._h = np.maximum(h, MIN_COST_SHARE * h.max())
         root = self._root = np.sqrt(self._h)
         matrix = (self.system.gram * root * (root / self.system.alpha)[:, None]).T
@@ -216,7 +216,7 @@ class NearbyDual(Nearby):
 
 
 def nearby(system: NewtonSystem) -> NewtonSystem:
-    """Return a faster system for refits that follow each other closely, if there is one."""
+    """Return a system that is faster for a series of similar refits, if there is one."""
     if isinstance(system, Primal):
         return NearbyPrimal(system)
     return NearbyDual(system) if isinstance(system, Dual) else system

@@ -64,7 +64,7 @@ class NewtonSystem(ABC):
     def entered(self, machine: "Machine", pull: Floats) -> "Machine":
         """Return a machine, given by its coefficients, as a point of this system.
 
-        ``pull`` are the b of ``Dual`` of which the coefficients consist.
+        ``pull`` are the b of ``Dual`` that make up the coefficients.
         """
         return machine
 
@@ -120,7 +120,7 @@ class Primal(NewtonSystem):
         return self.factorized(h, self.X.T @ rho)[0]
 
     def factorized(self, h: Floats, right: Floats) -> tuple[Floats, Floats | None]:
-        """Return the solution and the lower Cholesky factor, None if the matrix is singular."""
+        """Return the solution and the lower Cholesky factor; None if the matrix is singular."""
         return _positive_solution(lambda: self._matrix(h), right)
 
     def _matrix(self, h: Floats) -> Floats:
@@ -393,14 +393,14 @@ def _lowest_point(
 
 
 def _bends(at: _MarginPoint, change: Floats, crosses: Index) -> tuple[Floats, Floats]:
-    """Return where terms cross, and by how much the curvature jumps there."""
+    """Return where terms cross, and how much the curvature jumps there."""
     start, speed = at.slack[crosses], change[crosses]
     # A term that enters the margin, speed > 0, adds curvature; one that leaves removes it.
     return -start / speed, at.costs.cost[crosses] * speed * np.abs(speed)
 
 
 def _first_flat(slope: float, bends: Floats, jumps: Floats) -> float:
-    """Return where an increasing piecewise linear slope, that would be 0 at 1, reaches zero."""
+    """Return where an increasing piecewise linear slope, which would be 0 at 1, reaches zero."""
     if slope >= 0.0:
         return 0.0
     order = bends.argsort()

@@ -1,8 +1,8 @@
 """S4VM (Li & Zhou 2011): guard against the worst of several low-density separators.
 
-There are many low-density separators, and it is not known which one is right. So collect several
+There are many low-density separators, and nobody knows which one is right. So collect several
 different ones, v_1 ... v_T (labels -1 and 1 of the unlabelled rows), and choose the labels v with
-the largest gain over the labels s of the supervised SVM in the worst case, over which v_t is right:
+the largest gain over the labels s of the supervised SVM in the worst case, whichever v_t is right:
 
     maximise over v    min over t    earn(v, v_t) - risk * lose(v, v_t),
 
@@ -37,7 +37,7 @@ class S4VMClassifier(TransductiveMachine):
 
     If one of the separators it finds is right, its labels for the unlabelled rows are no less
     accurate than the supervised ones (for ``risk`` of at least 1). Nothing ensures that one of them
-    is right, and nothing is proven about other rows: it can be worse than the supervised SVM.
+    is right, and there is no guarantee for other rows: it can be worse than the supervised SVM.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class S4VMClassifier(TransductiveMachine):
     separators_ : array of shape (n_separators, n_unlabeled)
         Labels -1 and 1 of the separators, for the unlabelled rows of positive weight.
     gains_ : array of shape (n_separators,)
-        Earned minus ``risk`` times lost rows, if each separator were right; never below 0.
+        For each separator, earned minus ``risk`` times lost rows if it were right; never below 0.
     n_iter_ : int
         Number of refits.
     solver_ : {"primal", "dual", "conjugate_gradients"}
@@ -150,7 +150,7 @@ def best_of_clusters(values: Floats, candidates: Floats, most: int) -> Floats:
     """Return the candidate with the lowest value in each of at most ``most`` clusters."""
     if len(candidates) <= most:
         return candidates
-    # Loading it takes half as long as loading all of this package, and no other method needs it.
+    # Importing it takes half as long as importing this package, and no other method needs it.
     from scipy.cluster.hierarchy import fcluster, linkage
 
     cluster = fcluster(linkage(candidates, "average", metric="hamming"), most, "maxclust")

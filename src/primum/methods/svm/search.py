@@ -1,12 +1,12 @@
 """Searches for transductive labels: they start at the supervised SVM, refit, and keep a history.
 
-Two are of Sindhwani & Keerthi (2006): multiple switching and deterministic annealing.
+Two are due to Sindhwani & Keerthi (2006): multiple switching and deterministic annealing.
 
 Switching: give the highest outputs the positive labels. Raise the weight of the unlabelled rows
 from 1e-5 by factors of 1.5. At each value, switch the labels of pairs, one positive and one
 negative, where that lowers the loss, the worst pairs first, and refit, until no pair improves.
 
-Annealing: labels are probabilities p_j, of mean R, and
+Annealing: labels are probabilities p_j with mean R, and
 T/2U sum_j (p_j log p_j + (1 - p_j) log(1 - p_j))  is added to the objective. Refit and relabel in
 turn while the temperature T falls; then switch.
 
@@ -71,7 +71,7 @@ class TransductiveSearch:
 
     @property
     def labeled_pull(self) -> Floats:
-        """The pull of each row's loss, with its sign, if the unlabelled ones do not count."""
+        """The pull of each row's loss, with its sign, if unlabelled rows do not count."""
         L = len(self.y)
         slack = np.maximum(0.0, 1.0 - self.y * self.machine.o[:L])
         return np.append(self.cost[:L] * self.y * slack, np.zeros(len(self.cost) - L))
@@ -132,7 +132,7 @@ def _share(prior: Any, data: MachineData) -> float:
 
 
 def balanced_labels(outputs: Floats, share: float) -> Floats:
-    """Return labels -1 and 1: the given fraction of rows, those with the highest outputs, get 1.
+    """Return labels -1 and 1: a given fraction of rows, those with the highest outputs, get 1.
 
     If the fraction ends in half a row, the row in the middle is labelled by the sign of its output,
     so that exchanging the classes exchanges the labels.
@@ -174,11 +174,12 @@ def start_search(
 
 # The schedule of Sindhwani and Keerthi, whose losses are of order 1.
 FIRST_TEMPERATURE, COOLING_RATE = 10.0, 1.5
-# Cooling ends at this mean entropy above the least one, and rounds at one temperature at this mean
-# divergence between two labellings, both in nats per row, or after this many rounds.
+# Cooling ends when the mean entropy exceeds the least one by no more than this. Rounds at one
+# temperature end at this mean divergence between two labellings, or after this many rounds. Both
+# are in nats per row.
 ENTROPY_TOLERANCE, CHANGE_TOLERANCE, MAX_ANNEALING_ROUNDS = 1e-6, 1e-6, 1000
-# Tolerance of the refits on the way, whose labels are about to change anyway: if the Newton steps
-# are exact, and for conjugate gradients, where it is also the accuracy of a step.
+# Tolerances of the refits on the way, whose labels are about to change anyway: for exact Newton
+# steps, and for conjugate gradients, where it is also the accuracy of a step.
 NEWTON_REFIT_TOLERANCE, CG_REFIT_TOLERANCE = 1e-4, 1e-6
 
 
@@ -257,8 +258,8 @@ def _least_entropy(share: float, n: int) -> float:
     return float(entr(rest) + entr(1.0 - rest)) / n
 
 
-# The schedule of Sindhwani and Keerthi: where unlabelled rows hardly count, labels are those of the
-# supervised SVM.
+# The schedule of Sindhwani and Keerthi: as long as unlabelled rows hardly count, labels are those
+# of the supervised SVM.
 FIRST_WEIGHT, WEIGHT_RATE = 1e-5, 1.5
 
 

@@ -16,8 +16,8 @@ to search for a good one. All start from the supervised SVM and use the finite N
 
 The last is the convex-concave procedure (Collobert et al. 2006). Each unlabelled row counts as a
 positive and as a negative one, both with the ramp loss min(l(t), l(s)), which is constant beyond s.
-Drop the terms beyond s, refit, repeat. The number of positive labels is not constrained; the mean
-output is, to 2R - 1.
+Drop the terms beyond s, refit, repeat. Not the number of positive labels is constrained, but the
+mean output, to 2R - 1.
 """
 
 from dataclasses import field, replace
@@ -83,7 +83,7 @@ def _balance(search: TransductiveSearch, mean: Floats) -> Balance | None:
 
 
 def _correction(search: TransductiveSearch, cost: Floats, kept: Mask, ramp: float) -> float:
-    """Return the ramp losses minus the losses that a refit uses instead of them."""
+    """Return the ramp losses minus the losses that a refit uses in their place."""
     loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
     true = np.minimum(loss, (1.0 - ramp) ** 2)
     return 0.5 * float(((true - kept * loss) @ cost).sum())
@@ -108,11 +108,10 @@ class TSVMClassifier(TransductiveMachine):
         dict, or an array in the order of ``classes_``. None means those of the labelled rows. Rows
         are counted regardless of their weight, except those of weight 0. The share times the
         number of unlabelled rows is rounded; if it ends in 1/2, the row in the middle is labelled
-        by the sign of its output. Given shares that leave a class without unlabelled rows raise an
-        error. None is an estimate and may do so: the few unlabelled rows then all get one class,
-        as ``n_positive_`` shows. With ``method="cccp"``
-        labels are not counted; instead the mean output of the unlabelled rows is constrained to
-        ``2 * share - 1``.
+        by the sign of its output. If the shares you pass leave a class without unlabelled rows, an
+        error is raised. The estimate that None stands for may do so: the few unlabelled rows then
+        all get one class, as ``n_positive_`` shows. With ``method="cccp"`` labels are not counted;
+        instead the mean output of the unlabelled rows is constrained to ``2 * share - 1``.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     ramp : float, default=-0.3

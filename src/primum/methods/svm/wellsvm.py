@@ -4,9 +4,9 @@ The TSVM searches for the labels v whose SVM has the lowest objective. In the du
 
     min over v   max over a >= 0   sum_i a_i - 1/2 sum_i a_i^2 / c_i - 1/(2 alpha) ||X'(a v)||^2,
 
-with c_i = 1/L for labelled rows (whose v is known) and lambda/U for unlabelled ones, lambda being
-the ``unlabeled_weight``. Exchanging min and max gives a convex problem with a lower optimum, over
-mixtures mu of labellings v_1 ... v_T instead of single ones,
+with c_i = 1/L for labelled rows (whose v is known) and lambda/U for unlabelled ones, where lambda
+is the ``unlabeled_weight``. Exchanging min and max gives a convex problem with a lower optimum,
+over mixtures mu of labellings v_1 ... v_T instead of single ones,
 
     min over mu in the simplex   max over a   ... - 1/(2 alpha) sum_t mu_t ||X'(a v_t)||^2.
 
@@ -29,8 +29,8 @@ from primum.methods.svm import newton
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import balanced_labels, start_search
 
-# The least weight of a labelling, so that its penalty alpha / mu stays finite; rounds of
-# reweighting, and Newton steps of a refit, far more than usual.
+# The smallest weight of a labelling, which keeps its penalty alpha / mu finite; the maximum numbers
+# of rounds of reweighting and of Newton steps of a refit, far more than usual.
 MIN_LABELLING_WEIGHT, MAX_REWEIGHTING_ROUNDS, MAX_REFIT_STEPS = 1e-7, 300, 1000
 
 
@@ -64,11 +64,11 @@ class WellSVMClassifier(TransductiveMachine):
         Class of every row, known or predicted: the rows of X, then those of X_unlabeled.
     soft_labels_ : array of shape (n_unlabeled,)
         Share of the second class among the labels that the mixture gives to every unlabelled row:
-        the rows of X, then those of X_unlabeled. Rows of weight 0 have the class predicted.
+        the rows of X, then those of X_unlabeled. Rows of weight 0 have the predicted class.
     mixture_ : array of shape (n_labelings,)
-        Weights of the labellings generated, which sum to 1.
+        Weights of the generated labellings, which sum to 1.
     objective_ : float
-        Objective of the relaxed problem: at most that of the best labelling generated, up to a
+        Objective of the relaxed problem: at most that of the best generated labelling, up to a
         tenth of ``tol``.
     n_iter_ : int
         Number of labellings generated.
