@@ -2,7 +2,7 @@
 
 from primum._lazy import lazy
 
-# The public names, by the modules that define them; each is imported when first used.
+# Public names by defining module; each module is imported when first used.
 _HOMES = {
     "primum.comparison.store": ("ResultsError",),
     f"{__name__}.measures": (

@@ -5,8 +5,8 @@ the square root of the machine precision, a common default; this is inferred, no
 paper. On Parkinsons, BCI and COIL2, whose features are nearly collinear, it acts as a
 regularisation that affects the results.
 
-Where the labelled rows do not determine the model, the authors' code ends near labels of 1/2, not
-near the supervised twin.
+If the labelled rows do not determine the model, the authors' code ends near labels of 1/2, not near
+the supervised twin.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class PublishedHealyWestmacott(PseudoInverse, methods.HealyWestmacottClassifier)
 
 
 class PublishedICLS(PseudoInverse, methods.ICLSClassifier):
-    """``ICLSClassifier`` with a pseudo-inverse, and with labels near 1/2 where there are ties.
+    """``ICLSClassifier`` with a pseudo-inverse, and with labels near 1/2 in a tie.
 
     ``tie_break="half"`` takes, of all models with the least labelled loss, the one whose soft
     labels are closest to 1/2, which is often much worse than the supervised twin; ``"twin"`` takes

@@ -1,16 +1,16 @@
-"""What is measured of a fit: the error, and losses of scores on which the labels are 0 and 1.
+"""Measures of a fit: the error, and losses of scores on the scale of labels 0 and 1.
 
 With two classes, scores are an array of shape (n,), the scores s of class 1 for labels y of 0 and
 1. With more, they have shape (n, K), in the order of ``classes_``, for one-hot labels, and a loss
-is the sum of the same loss over the K classes: what the least-squares classifiers and the SVMs, one
-against the rest, minimise. For two classes, written as K = 2 columns 1 - s and s, that sum would be
-exactly twice the loss of s; it is not used, so that the numbers remain those of the paper.
+   is the sum of the same loss over the K classes, as minimised by the least-squares classifiers and
+   by one-versus-rest SVMs. For two classes, written as K = 2 columns 1 - s and s, that sum would be
+   exactly twice the loss of s; it is not used, so that the numbers remain those of the paper.
 
 Decision values mean different things in different classifiers: scores fitted to 0 and 1 or to -1
 and 1, log-odds, votes. Read on the wrong scale they give meaningless losses. So the score is, in
-this order: what the method declares; for the classes of this library, their known scale; the
-predicted probability. Decision values of unknown scale are not used: such a method has an error,
-from its predictions, and no loss.
+this order, what the method declares, a decision value of known scale (for classes of this library),
+or the predicted probability. Decision values of unknown scale are not used: such a method has an
+error, from its predictions, but no loss.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from primum.methods.kernels import KernelClassifier
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.svm.base import LinearMachine
 
-# How a fitted classifier is read, and what is measured; their names are columns of the results.
+# How scores are read from a fitted classifier; and the measures, which are columns of the results.
 Score = Callable[[Any, AnyArray], Floats]
 MEASURES = ("error", "loss_labeled", "loss_train", "loss_test", "seconds")
 
@@ -36,8 +36,8 @@ def error(scores: Floats, y: Index) -> float:
     Parameters
     ----------
     scores : array of shape (n,) or (n, K)
-        Scores of class 1: at 1/2 and above, class 1 is predicted. Or scores of K classes: the one
-        with the largest score is predicted, the first of them if there are several.
+        Scores of class 1, which is predicted at 1/2 and above. Or scores of K classes: the class
+        with the largest score is predicted, in a tie the first.
     y : array of shape (n,)
         Labels as 0 and 1, or as 0, 1, ..., K - 1.
 
@@ -214,7 +214,7 @@ def default_score(clf: Any) -> Score | None:
 
 
 def _innermost(clf: Any) -> Any:
-    """Return the classifier that gives a pipeline, search or self-learning its decision values."""
+    """Return the classifier inside a pipeline, search or self-learning that makes the decisions."""
     if isinstance(clf, Pipeline):
         return _innermost(clf.steps[-1][1])
     if isinstance(clf, SelfLearningClassifier):

@@ -1,14 +1,14 @@
 """The classifiers of the experiments, each listed once.
 
 A method is an estimator, the labels it sees, and how its scores are read. To add one to an
-experiment, list it.
+experiment, list it there.
 
 Self-learning with an SVM is run as the published Table 3 appears to have run it. The loop is plain:
-label the unlabelled rows, refit to all rows, repeat until no label changes. But
-the published values on data sets with unequal classes (USPS, SPECT, SPECTF, Ionosphere) agree with
-it only if the first SVM, which gives the first labels, saw the constant feature twice, so that
-its intercept was penalised half as much, while the refits saw it once. This is inferred from
-the values; it is not stated in the paper.
+label the unlabelled rows, refit to all rows, repeat until no label changes. But on data sets with
+unequal classes (USPS, SPECT, SPECTF, Ionosphere) the published values agree with it only if the
+first SVM, which gives the first labels, saw the constant feature twice, so that its intercept was
+penalised half as much, while the refits saw it once. This is inferred from the values, not stated
+in the paper.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -76,24 +76,23 @@ class Method:
     estimator : estimator
         Cloned for every fit.
     sees : {"labeled", "partly", "shares", "all"}
-        Which rows it is trained on: labelled rows only; all training rows, with the unlabelled
-        ones marked -1; the same, with the true shares of the classes among the unlabelled rows as
-        the parameter ``prior`` of the estimator; or all training rows with their true labels (an
-        oracle).
+        Which rows it is trained on: labelled rows only; all training rows, with -1 for unknown
+        labels; the same, with the true class shares of the unlabelled rows as the parameter
+        ``prior`` of the estimator; or all training rows with their true labels (an oracle).
     score : callable (fitted estimator, X) -> scores, or None
         The scores, on a scale on which the labels are 0 and 1: ``score_minus_half``,
         ``score_signed``, ``score_probability`` or your own. With two classes, an array of shape
         (n_rows,) for class 1; with more, one of shape (n_rows, n_classes). None means the known
-        scale of this library's classes, otherwise ``predict_proba``; without that the method has
-        an error, from ``predict``, and no loss.
+        scale of this library's classes, otherwise ``predict_proba``; without this the method has an
+        error, from ``predict``, but no loss.
     loss : callable (scores, labels 0, 1, ...) -> float
         The loss that is reported in addition to the error.
     every : int
-        Run it only in every ``every``-th repeat, for slow baselines.
+        Run it only in every ``every``-th repeat, if it is slow.
     parts : mapping of str to str
-        Further models that one fit gives, by name, and which rows each sees. The fitted estimator
-        has them as ``parts_``, a dict of classifiers. They are measured as methods are, but have
-        no time of their own.
+        Further models that the same fit provides, by name, and which rows each sees. The fitted
+        estimator has them in ``parts_``, a dict of classifiers. They are measured like methods, but
+        have no time of their own.
 
     Examples
     --------
@@ -157,14 +156,14 @@ FURTHER_LEAST_SQUARES = (
     _least_squares_method("EM-LS", as_published.PublishedEM()),
 )
 
-# The same two with the true shares of the classes among the unlabelled rows: with one unlabelled
+# ICLS and Projection with the true class shares of the unlabelled rows: with a single unlabelled
 # row its label is known, and both are the oracle.
 WITH_TRUE_SHARES = (
     _least_squares_method("ICLS_prior", PAPER_ICLS, sees="shares"),
     _least_squares_method("Projection_prior", _projection, sees="shares"),
 )
 
-# The same with this library's tie-break where the labelled rows do not determine the model.
+# ICLS with this library's tie-break, for when the labelled rows do not determine the model.
 NEAREST_TWIN = _least_squares_method("ICLS (twin)", as_published.PublishedICLS(tie_break="twin"))
 
 # What is possible without unlabelled rows: regularisation chosen by cross-validation on the
@@ -198,13 +197,13 @@ SUPPORT_VECTORS = (
     _machine("Self-Learning", TwiceConstantSelfLearning(SVM)),
     _machine("Self-Learning (plain)", SelfLearningClassifier(SVM)),
     _machine("TSVM", TSVMClassifier(alpha=1.0, penalize_intercept=True)),
-    # Another search for the minimum of the same objective: shows how much the search matters.
+    # Another search for the minimum of the same objective, which shows how much the search matters.
     _machine("TSVM (annealing)", TSVMClassifier("annealing", penalize_intercept=True), every=10),
     _machine("Oracle", SVM, sees="all"),
 )
 
 
-# Methods that commands offer, where the paper's runs have a pseudo-inverse.
+# Methods that commands offer with a pseudo-inverse, as in the paper's runs.
 AS_PUBLISHED = {
     "EM-LS (hard)": as_published.PublishedEM("hard"),
     "Healy-Westmacott": as_published.PublishedHealyWestmacott(tol=1e-4),
@@ -221,13 +220,13 @@ def _on_request(variant: Variant) -> Method:
     return Method(variant.name, estimator, sees, score, loss)
 
 
-# In no experiment of the paper: further columns on request. The penalty is the default, and the
+# Further columns on request, from no experiment of the paper. The penalty is the default, and the
 # features of the experiments are standardised.
 ON_REQUEST = tuple(_on_request(variant) for variant in commands())
 
 
 def named_apart(methods: Iterable[Method], used: Container[str], mark: str) -> list[Method]:
-    """Return the methods, those of a name that is taken with a mark behind it."""
+    """Return the methods; to a name that is taken, a mark is added."""
     return [
         replace(one, name=f"{one.name} ({mark})") if one.name in used else one for one in methods
     ]
@@ -249,7 +248,7 @@ METHODS = {
 
 
 def find_method(name: str) -> Method:
-    """Return the method of this name, as typed or as shown; raise an error that names others.
+    """Return the method of this name, as typed or as shown; otherwise raise an error.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The paper: its experiments, its published values, and how well a reproduction agrees with them.
+"""The paper: its experiments, its published values, and the agreement of a reproduction with them.
 
-A further table is a further entry in ``PLANS``; the runner does not change. The illustrations are
-no experiments: they draw one fit, to few labels that the unlabelled rows move far.
+To add a table, add an entry to ``PLANS``; the runner does not change. Illustrations are not
+experiments: they draw one fit to few labels that the unlabelled rows move far.
 
 The random draws differ, so values are compared statistically:
 
@@ -10,10 +10,10 @@ The random draws differ, so values are compared statistically:
 In a faithful reproduction z is distributed like a standard normal variable. This assumes that the
 standard deviation over our repeats is well estimated, so z is not computed for a handful of them.
 
-The objective of the TSVM has many local minima. Two searches for its minimum on the same folds,
-switching and annealing, show how far apart such minima are, in the objective and in the errors.
-Where switching disagrees with a published value, either this difference is as large as the
-disagreement, or something else must explain it.
+The objective of the TSVM has many local minima. Two searches on the same folds, switching and
+annealing, show how far apart such minima are, in the objective and in the errors. If switching
+disagrees with a published value, either this difference is as large as the disagreement, or
+something else must explain it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ from primum.experiments.runner import Experiment
 from primum.experiments.splits import CrossValidation, LearningCurve, SplitDesign
 from primum.methods import ICLSClassifier, LeastSquaresClassifier
 
-# Values are compared for the same number of labelled rows only: the published learning curves of
-# Transfusion had 114, most likely because its features were encoded differently, and are left out.
+# Only values for the same number of labelled rows are compared. The published curves of Transfusion
+# had 114, most likely because its features were encoded differently, and are left out.
 KEYS = ("dataset", "n_labeled", "n_unlabeled", "classifier", "measure")
 # With fewer repeats |z| > 2 is not rare: with 5 repeats it happens by chance in 1 cell of 9.
 MIN_REPEATS_FOR_Z = 20
@@ -45,7 +45,7 @@ PUBLISHED_FILES = {
 # The two searches, and the measures that are compared, with their names in sentences.
 SEARCH, OTHER_SEARCH = "TSVM", "TSVM (annealing)"
 NAMES = {"error": "error", "loss_test": "test loss"}
-# Objectives whose relative difference is smaller belong to the same minimum: searches stop closer.
+# Objectives with a smaller relative difference belong to the same minimum; searches stop closer.
 MINIMUM_TOLERANCE = 1e-6
 
 
@@ -66,7 +66,7 @@ class ExperimentPlan:
     repeats : int
         Default number of repeats.
     published : str or None
-        Which published values it is compared with.
+        The published values that it is compared with.
     remark : str
         What a reader of the report should know about the run.
     reconstructed : (str, str) or None
@@ -152,7 +152,7 @@ PLANS = {
 }
 
 
-# Of an illustration: the draws from which the clearest is chosen, and its labels of each class.
+# An illustration is the clearest of this many draws, with this many labels of each class.
 ILLUSTRATION_DRAWS, LABELED_PER_CLASS = 20, 2
 
 
@@ -168,7 +168,7 @@ class Illustration:
 def most_moved(
     X: Floats, y: Index, rng: np.random.Generator, *, fit_intercept: bool
 ) -> Illustration:
-    """Return, of several draws of labelled rows, the one that the unlabelled rows move most."""
+    """Return the draw of labelled rows, among several, that the unlabelled rows move most."""
     oracle = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
     draws = []
     for _ in range(ILLUSTRATION_DRAWS):
@@ -258,7 +258,7 @@ def stand_in_sentence(
 ) -> str:
     """Describe the agreement with one classifier replaced by a stand-in, and without either.
 
-    For a classifier that was chosen because it agrees, and whose agreement is thus no evidence.
+    This is for a classifier that was chosen for its agreement, which is therefore no evidence.
     """
     others = summary[summary["classifier"] != name].drop(columns=["published_mean", "z"])
     renamed = others.assign(classifier=others["classifier"].replace(stand_in, name))
@@ -271,7 +271,7 @@ def stand_in_sentence(
 
 
 def ordering_claims(summary: pd.DataFrame) -> Iterator[str]:
-    """Describe on which data sets the paper's claims about Table 2 do not hold here."""
+    """Describe the data sets on which the paper's claims about Table 2 do not hold here."""
     errors = summary[summary["measure"] == "error"].set_index("dataset")
     icls, self_learning = (
         errors[errors["classifier"] == name] for name in ("ICLS", "Self-Learning")
@@ -296,7 +296,7 @@ class Minima:
     objective, other_objective : float
         Mean objective of switching and of annealing.
     lower, higher : float
-        Fractions of the folds in which annealing ends lower, and higher, than switching.
+        Fractions of the folds in which annealing ends lower, or higher, than switching.
     shift : dict of (float, float)
         For each measure, its mean with annealing minus that with switching, and the standard error
         of this difference over repeats.
@@ -381,8 +381,8 @@ def _explanation(cell: pd.Series, minima: Minima) -> str:
 def _verdict(missing: float, shift: float, spread: float) -> str:
     """Assess whether a change, within two standard errors, explains a disagreement.
 
-    It does if it is in the direction of the published value and at least half of the disagreement;
-    it does not if it is significantly less.
+    It does if it points towards the published value and is at least half of the disagreement; it
+    does not if it is significantly less.
     """
     towards, half = shift * np.sign(missing), 0.5 * abs(missing)
     if towards + 2 * spread < half:

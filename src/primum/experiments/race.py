@@ -1,16 +1,16 @@
 """The race of the safe choice: every candidate and stack against tuned supervised models.
 
-One fit of the safe choice gives all of them. They are compared with the better, in hindsight, of
-tuned ridge and tuned logistic regression on each data set: by paired differences over the repeats,
-with a t-test on each data set, and with Holm's correction over all data sets. What unlabelled rows
-contribute is the difference between the safe stack and the stack of supervised models.
+One fit of the safe choice provides all of them. On each data set they are compared with the better,
+in hindsight, of tuned ridge and tuned logistic regression: by paired differences over the repeats,
+a t-test on each data set, and Holm's correction over all data sets. The contribution of unlabelled
+rows is the difference between the safe stack and the stack of supervised models.
 
-In the race for numbers, a table is shuffled in every repeat, or a problem drawn; 80% of its rows
-are for training, the others for testing. The first rows are labelled, at most ``most_unlabeled``
-others are unlabelled, and what is left is for testing too. The measure is the RMSE on test rows, as
-a ratio to that of tuned ridge regression: by its mean over the repeats, and by a paired t-test of
-its logarithm on each problem, with Holm's correction over all problems with as many labels. What
-unlabelled rows contribute is the ratio of the safe stack to the stack of supervised models.
+In the race for numbers, every repeat shuffles a table or draws a problem; 80% of the rows are for
+training, the others for testing. The first rows are labelled, at most ``most_unlabeled`` others are
+unlabelled, and the rest is for testing too. The measure is the RMSE on test rows, as a ratio to
+that of tuned ridge regression: its mean over the repeats, and a paired t-test of its logarithm on
+each problem, with Holm's correction over all problems with the same number of labels. The
+contribution of unlabelled rows is the ratio of the safe stack to the stack of supervised models.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ from primum.safe.stack import Stack, StackedClassifier
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
-# |t| above this is a difference; 5% two-sided with 20 repeats.
+# |t| above this counts as a difference: 5% two-sided with 20 repeats.
 CRITICAL_T = 2.1
 # The level of the family of tests over all data sets, after Holm's correction.
 FAMILY_LEVEL = 0.05
@@ -60,7 +60,7 @@ Unit = tuple[str, int]  # problem with its number of labels, and repeat
 def all_models(
     safe: SafeStack[Stack, SomeKnown, Kind], scored: OutOfFold[Kind]
 ) -> dict[str, CandidateModel]:
-    """Return all candidates of a fitted safe choice, and those of its supervised stack, fitted."""
+    """Return all candidates of a fitted safe choice and of its supervised stack, fitted."""
     models = {**safe.baseline_.models_, **safe.supervised_.models_, **safe.models_}
     others = [name for name in scored.scores if name not in models]
     for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
@@ -98,12 +98,12 @@ def race_method(n_classes: int = 2) -> Method:
 def paired_differences(
     results: DataFrame, measure: str = "error", against: str | None = None
 ) -> DataFrame:
-    """Return the difference of every method to a model, on every data set.
+    """Return the difference of every method from a model, on every data set.
 
     Parameters
     ----------
     results : DataFrame
-        Of ``run_experiment``.
+        Results of ``run_experiment``.
     measure : str
         "error" or "loss_test".
     against : str, optional
@@ -139,7 +139,7 @@ def paired_t(change: Floats) -> tuple[float, float]:
 
 
 def race_summary(compared: DataFrame) -> DataFrame:
-    """Return, for every method, its mean difference and on how many data sets it differs.
+    """Return, for every method, its mean difference and the number of data sets with differences.
 
     ``better`` and ``worse`` count data sets with t below -2.1 or above 2.1, ``better_holm`` and
     ``worse_holm`` those that remain significant at 5% after Holm's correction over the data sets,
@@ -185,7 +185,7 @@ class RaceRegressor(SafeRegressor):
         self.all_models_ = all_models(self, scored)
 
     def predictions(self, X: Floats) -> dict[str, Floats]:
-        """Return what every candidate and stack predicts."""
+        """Return the predictions of every candidate and stack."""
         single = {name: self._stack({name: 1.0}, self.all_models_) for name in self.all_models_}
         models = {**single, SUPERVISED: self.supervised_, BASELINE: self.baseline_, SAFE: self}
         return {name: model.predict(X) for name, model in models.items()}
@@ -234,7 +234,7 @@ class NumberRace:
 
     @property
     def units(self) -> list[tuple[Unit, str, int]]:
-        """What is run: unit, problem and number of labels, one repeat of all after the other."""
+        """What is run: unit, problem and number of labels, repeat after repeat."""
         repeats = range(self.repeats)
         return [((unit_name(*pair), repeat), *pair) for repeat in repeats for pair in self.pairs]
 
@@ -245,7 +245,7 @@ def unit_name(problem: str, n_labeled: int) -> str:
 
 
 def _identity(draw: Draw, name: str) -> str:
-    """Return what identifies a problem in the configuration."""
+    """Return the identity of a problem for the configuration."""
     if name not in SKLEARN_COLUMNS:
         return f"simulated, {name}"
     X, y = draw(np.random.default_rng(0), 0)
@@ -319,7 +319,7 @@ def ratios(results: DataFrame, against: str = BASELINE) -> DataFrame:
     Parameters
     ----------
     results : DataFrame
-        Of ``run_number_race``.
+        Results of ``run_number_race``.
     against : str
         The model to compare with.
 
@@ -327,8 +327,8 @@ def ratios(results: DataFrame, against: str = BASELINE) -> DataFrame:
     -------
     DataFrame
         One row per number of labels, problem and model: ``reference_mean`` (RMSE), ``ratio`` (its
-        mean), ``t`` and ``p`` of its logarithm, ``p_holm`` over all problems with as many labels,
-        and ``repeats``.
+        mean), ``t`` and ``p`` of its logarithm, ``p_holm`` over all problems with the same number
+        of labels, and ``repeats``.
     """
     rows = []
     keys = ["n_labeled", "dataset"]
@@ -346,7 +346,7 @@ def ratios(results: DataFrame, against: str = BASELINE) -> DataFrame:
 
 
 def race_totals(table: DataFrame) -> DataFrame:
-    """Return, for every number of labels and model, what ``ratios`` amount to over all problems.
+    """Return, for every number of labels and model, a summary of ``ratios`` over all problems.
 
     ``mean`` is the geometric mean of the ratios, ``better`` and ``worse`` count the problems on
     which it differs significantly after Holm's correction, and ``largest`` is the largest ratio.

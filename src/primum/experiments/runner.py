@@ -5,11 +5,10 @@ BLAS thread each, and are stored as soon as they are done; stored units are not 
 that raises an exception becomes a row with its message, and the experiment continues; a warning at
 the end lists the failures.
 
-Splits derive from the seed, the design, the data set and the repeat, and not from the methods, so a
-method that is run alone sees the splits of the others. Further methods, beside those of an
-experiment, therefore have results folders of their own inside its folder: requesting one, or
-another one later, repeats and invalidates nothing, and all of them can be continued after an
-interruption.
+Splits derive from the seed, the design, the data set and the repeat, but not from the methods, so a
+method that is run alone sees the splits of the others. Further methods therefore have results
+folders of their own inside the folder of an experiment: requesting one, now or later, repeats and
+invalidates nothing, and all of them can be continued after an interruption.
 """
 
 import time
@@ -45,14 +44,14 @@ from primum.experiments.summary import TWIN, failed_sentence
 from primum.reading.data import locating_bad_values
 from primum.reading.labels import AS_TEXT, refuse_numeric_target
 
-# The role of a method in a comparison, by the labels it sees; one of them may be the twin.
+# The role of a method in a comparison, by the labels it sees; one method may be the twin.
 ROLES = {
     "labeled": "supervised",
     "partly": "semi-supervised",
     "shares": "semi-supervised",
     "all": "oracle",
 }
-# The columns of the results: which fit it is, and what was measured of it.
+# The columns of the results: keys of the fit, and its measures.
 KEYS = ("dataset", "repeat", "at", "n_labeled", "n_unlabeled", "classifier")
 NUMBERS = (*MEASURES, "objective")
 MEASURED = (*NUMBERS, "score", "note")
@@ -116,7 +115,7 @@ class Experiment:
         object.__setattr__(self, "data", arrays)
 
     def __repr__(self) -> str:
-        """Say all but the values of the data."""
+        """Return all settings but the values of the data."""
         shown = {field.name: repr(getattr(self, field.name)) for field in fields(self)}
         sizes = (f"{name!r}: {len(X)} x {X.shape[1]}" for name, (X, _) in self.data.items())
         shown["data"] = "{" + ", ".join(sizes) + "}"
@@ -306,7 +305,7 @@ def run_unit(
 def _run_split(
     X: Floats, y: Index, split: Split, methods: Sequence[Method]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what was measured of every method and part, or the message of a fit that failed."""
+    """Yield the measures of every method and part, or the message of a fit that failed."""
     rows, n_classes = SplitRows.of(X, y, split), int(y.max()) + 1
     for method in methods:
         with warnings.catch_warnings(record=True) as caught:
@@ -314,7 +313,7 @@ def _run_split(
             try:
                 measures = _fit_and_score(method, rows, n_classes)
                 said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-            except Exception as failure:  # a failing classifier is a result, and the run continues
+            except Exception as failure:  # a failure is a result too, and the run continues
                 measures = {name: {} for name in method.sees_by_name}
                 said = {f"{type(failure).__name__}: {failure}"}
         note = "; ".join(sorted(said)) or None
@@ -323,7 +322,7 @@ def _run_split(
 
 
 def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str, dict[str, Any]]:
-    """Return what was measured of a method and of each of its parts."""
+    """Return the measures of a method and of each of its parts."""
     clf = clone(method.estimator)
     if method.sees == "shares":
         clf.set_params(prior=rows.true_shares())
@@ -336,7 +335,7 @@ def _fit_and_score(method: Method, rows: SplitRows, n_classes: int) -> dict[str,
     measures = {
         name: _error_and_losses(method, model, rows, n_classes) for name, model in models.items()
     }
-    # What the method minimised, if it says so: this distinguishes local optima.
+    # The value of the method's objective, if it has one, which tells local optima apart.
     objective = getattr(clf, "objective_", None)
     measures[method.name] |= {"seconds": seconds, "objective": objective}
     return measures
@@ -375,7 +374,7 @@ def further_folder(folder: str | Path, name: str) -> Path:
 
 
 def beside(methods: Sequence[Method], requested: Sequence[Method]) -> list[Method]:
-    """Return the requested methods that are not among the given ones, named apart from them."""
+    """Return the requested methods that are not among the given ones, with names of their own."""
     configs = {method.name: method.config for method in methods}
     new = {one.name: one for one in requested if one.config not in configs.values()}
     return named_apart(new.values(), configs, "LS")
@@ -391,12 +390,11 @@ def run_with_further(
     experiment : Experiment
         The experiment to run; its twin is also that of the further methods.
     further : sequence of Method
-        With names that the experiment does not use.
+        Methods with names that the experiment does not use.
     folder : path
-        Where results are stored, as in ``run_experiment``; those of the further methods in folders
-        inside it.
+        Where results are stored, as in ``run_experiment``; further methods have folders inside it.
     **options
-        Those of ``run_experiment``.
+        Options of ``run_experiment``.
 
     Returns
     -------

@@ -1,11 +1,10 @@
-"""Scenarios: kinds of problems whose truth is known, because further rows of them can be drawn.
+"""Scenarios: kinds of problems whose truth is known, because further rows can be drawn.
 
 Unlabelled rows are useless in some and help in others; in some, whose clusters contradict the
-classes, they harm. Of real data the truth is known only as well as the rows that no fit sees allow.
+classes, they harm. For real data, the truth is known only as well as rows that no fit sees allow.
 
-Problems whose target is a number are simulated, too, or columns of tables of scikit-learn: the
-column is the target and all other numeric columns are the features; the first and the last column
-of each table are such targets.
+Problems with numeric targets are simulated, too, or made from scikit-learn's tables: the first or
+the last column is the target, and all other numeric columns are the features.
 """
 
 from collections.abc import Callable
@@ -30,11 +29,11 @@ from primum.simulated import harmful_clusters
 
 Rng = np.random.Generator
 Problem = tuple[Floats, AnyArray]  # rows, and their classes 0, 1, ... or numeric targets
-Draw = Callable[[Rng, int], Problem]  # of so many rows; real data have a number of their own
+Draw = Callable[[Rng, int], Problem]  # given a number of rows, which real data ignore
 
 
 def useless_linear(rng: Rng, n_rows: int) -> Problem:
-    """Draw Gaussian rows and classes by a linear rule: rows say nothing about the classes."""
+    """Draw Gaussian rows and classes by a linear rule; rows alone tell nothing about it."""
     direction = rng.normal(size=10)
     X = rng.normal(size=(n_rows, 10))
     score = 3 * X @ direction / np.linalg.norm(direction)
@@ -100,7 +99,7 @@ def mixture(
 
 
 def five_classes(rng: Rng, n_rows: int) -> Problem:
-    """Draw five clusters, a class each."""
+    """Draw five clusters, one for each class."""
     return mixture(rng, n_rows, 5, 12, 0.8, 1)
 
 
@@ -140,7 +139,7 @@ def shuffled(rng: Rng, X: Floats, y: Index) -> Problem:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of problem; the rows of a problem are drawn by one call."""
+    """A kind of problem; one call draws all rows of a problem."""
 
     family: str
     draw: Draw
@@ -163,7 +162,7 @@ SIMULATED = {
     "nine classes": (nine_classes, 80, 500),
     "rare class": (rare_class, 100, 500),
 }
-# Of those with at least 600 rows, how many unlabelled ones leave 500 hidden.
+# Numbers of unlabelled rows that leave at least 500 rows hidden, for sets of at least 600 rows.
 PAPER_UNLABELED = {
     "coil2": 500, "diabetes": 160, "digit1": 500, "g241c": 500, "g241d": 500, "mammography": 200,
     "transfusion": 140, "usps": 500,
@@ -171,7 +170,7 @@ PAPER_UNLABELED = {
 SCENARIOS = {
     **{name: Scenario(name, *sizes) for name, sizes in SIMULATED.items()},
     "digits": Scenario("digits", digits, 60, 700),
-    # Together they are one family of 104 problems.
+    # Together these are one family of 104 problems.
     **{
         name: Scenario("the paper's sets", of_paper(name), 100, n_unlabeled, 13)
         for name, n_unlabeled in PAPER_UNLABELED.items()
@@ -180,7 +179,7 @@ SCENARIOS = {
 
 
 def linear_target(rng: Rng, n_rows: int) -> Problem:
-    """Draw Gaussian rows and a linear target with noise: rows say nothing about the target."""
+    """Draw Gaussian rows and a linear target with noise; rows alone tell nothing about it."""
     X, direction = rng.normal(size=(n_rows, 10)), rng.normal(size=10)
     return X, X @ direction / np.linalg.norm(direction) + 0.7 * rng.normal(size=n_rows)
 
@@ -199,12 +198,12 @@ def sparse_linear(rng: Rng, n_rows: int, n_features: int = 50, n_used: int = 5) 
 
 
 def pure_noise(rng: Rng, n_rows: int) -> Problem:
-    """Draw a target that no feature says anything about."""
+    """Draw a target that is independent of all features."""
     return rng.normal(size=(n_rows, 10)), rng.normal(size=n_rows)
 
 
 def hidden_factors(rng: Rng, n_rows: int, n_features: int = 100, n_factors: int = 3) -> Problem:
-    """Draw many features of few hidden factors: components of all rows find these better."""
+    """Draw many features of few hidden factors, which components of all rows find better."""
     factors = rng.normal(size=(n_rows, n_factors))
     loadings = rng.normal(size=(n_factors, n_features))
     X = factors @ loadings + 3.0 * rng.normal(size=(n_rows, n_features))
@@ -298,7 +297,7 @@ class NumberScenario:
     n_unlabeled: int
 
 
-# What verdicts are judged on.
+# Scenarios on which verdicts are judged.
 NUMBER_SCENARIOS = {
     "useless, linear": NumberScenario(linear_target, 80, 300),
     "useless, curved": NumberScenario(curved_target, 80, 300),

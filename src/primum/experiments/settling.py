@@ -1,33 +1,31 @@
-"""What labels where two fitted models differ cost, how often they mislead, and what they teach.
+"""A study of labels where two fitted models differ: their number, their errors, their effect.
 
-A problem is a data set or a simulation whose labels are all known; most of them are hidden. One fit
-of the safe choice gives two questions: is the stack better than its baseline, and is it better than
-its supervised stack, on these unlabelled rows? The hidden labels are the truth,
+A problem is a data set or a simulation with known labels, most of which are hidden. One fit of the
+safe choice raises two questions: on these unlabelled rows, is the stack better than its baseline,
+and is it better than its supervised stack? The hidden labels are the truth,
 
     change = errors(stack) - errors(other) = F - T,    on D, the N of U rows where the two differ,
 
-which is help below -margin, harm above +margin, and no difference in between.
+which means help below -margin, harm above +margin, and no difference in between.
 
 Every order is one random permutation of all U rows. The rows of D within it are a random order of
 D, so one permutation answers two questions:
 
-* chosen rows: the first n rows of D are labelled. The number of labels needed is the least n at
-  which ``judging.error_bounds`` gives an answer, and there the labelling stops. The answer is wrong
-  if the truth is another one;
-* random rows: the first n of all rows are labelled. Where the models agree a label says nothing
-  about their difference, so all that n random labels can say is said by those of them that are in
-  D. The n-th row of D is the one at which the same bounds have the same answer: the fairest
-  comparison for random labels. Beside it stands the usual comparison: an exact two-sided sign test,
-  with as many random labels as chosen ones were needed.
+* chosen rows: the first n rows of D are labelled, up to the least n for which
+  ``judging.error_bounds`` gives an answer. The answer is wrong if the truth is another one;
+* random rows: the first n of all rows are labelled. Labels of rows on which the models agree say
+  nothing about their difference, so random labels reach the same answer once they include the same
+  rows of D. This comparison is the fairest to random labels. The usual one is added: an exact
+  two-sided sign test, with the number of labels that chosen rows needed.
 
-On the same orders the sets of the plain formula (uniform prior, no running intersection) are
+On the same orders, the sets of the plain formula (uniform prior, no running intersection) are
 evaluated from their definition, state by state: they must never need fewer labels.
 
-What the labels do to the model: the stack is fitted again with further labels, of rows of D in
-their order, of random rows, and of the rows whose two largest scores are nearest to each other.
-Labels that were not drawn at random are marked as chosen: they are trained on, but never held out.
-The rows of D are labelled once more without that mark. Errors are counted on the rows that nobody
-has labelled, and on those that the model itself has no label of.
+To show the effect of labels on the model, the stack is fitted again with further labels: of rows of
+D in their order, of random rows, and of the rows with the smallest gap between their two largest
+scores. Labels that were not drawn at random are marked as chosen, so that they are trained on but
+never held out; for rows of D, a fit without that mark is added. Errors are counted on rows that no
+fit has labels of, and on rows that the model itself has no labels of.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,15 +52,15 @@ from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, OPEN, Pai
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE
 from primum.safe import SafeClassifier
 
-# The models that the safe stack is compared with, by the attributes that hold them.
+# The models that the safe stack is compared with; ``clf.baseline_`` and ``clf.supervised_``.
 AGAINST = ("baseline", "supervised")
-# What further labels are of: nothing, rows where models differ (marked as chosen, and not), random
-# rows and uncertain ones.
+# Rows that get further labels: none, those where models differ (marked as chosen, or not), random
+# ones, uncertain ones.
 BEFORE, DIFFERENT, UNMARKED, RANDOM, UNCERTAIN = (
     *("before", "different", "unmarked", "random", "uncertain"),
 )
 ARMS = (BEFORE, DIFFERENT, UNMARKED, RANDOM, UNCERTAIN)
-# What the names of units end with in which models are fitted again with further labels.
+# Suffix of the names of units in which models are fitted again with further labels.
 REFITTED = ", refitted"
 # Kinds of rows in the results.
 ORDER, MODEL, BOTH = "order", "model", "both"
@@ -70,12 +68,12 @@ ORDER, MODEL, BOTH = "order", "model", "both"
 
 @dataclass(frozen=True)
 class StudyDesign:
-    """What is the same for all problems.
+    """The settings that all problems share.
 
     Attributes
     ----------
     n_labeled : int
-        Number of labelled rows, one of each class at least.
+        Number of labelled rows, at least one of each class.
     most_unlabeled : int
         Largest number of unlabelled rows.
     n_orders : int
@@ -102,21 +100,21 @@ class StudyDesign:
 
 @dataclass(frozen=True)
 class Study:
-    """Problems, each with what identifies it, and how they are run.
+    """Problems with their identities, and how they are run.
 
     Attributes
     ----------
     draws : mapping of str to callable
         Functions of a generator and a number of rows that return rows and classes 0, 1, ...
     identities : mapping of str to Any
-        What identifies each problem in the configuration.
+        The identity of each problem in the configuration.
     repeats, refits : int
-        Number of random repeats, and in how many of them, the first ones, the model is fitted again
-        with further labels.
+        Number of random repeats, and number of the first of these in which the model is fitted
+        again with further labels.
     seed : int
         Seed of everything random.
     design : StudyDesign
-        What is the same for all.
+        The settings that all problems share.
     """
 
     draws: Mapping[str, Draw]
@@ -141,7 +139,8 @@ class Study:
     def units(self) -> list[Unit]:
         """All pairs (problem, repeat), with and without further labels, problems in turn."""
         questions = [(repeat, name) for repeat in range(self.repeats) for name in self.draws]
-        # Fits with further labels take three times as long: one repeat of them after five others.
+        # Fits with further labels take three times as long, so one repeat of them follows five
+        # others.
         refits = range(min(self.refits, self.repeats))
         models = [(5 * (k + 1), f"{name}{REFITTED}", k) for k in refits for name in self.draws]
         timed = [*((repeat, name, repeat) for repeat, name in questions), *models]
@@ -149,7 +148,7 @@ class Study:
 
 
 def settling_study(datasets: Iterable[Dataset], repeats: int | None = None, seed: int = 0) -> Study:
-    """Return the study of given data sets and of all simulations that differ in their draws."""
+    """Return the study of given data sets and of all simulations with different draws."""
     loaded = list(datasets)
     draws: dict[str, Draw] = {one.name: partial(_draw_of, one.X, one.codes) for one in loaded}
     identities: dict[str, Any] = {one.name: identity_of_data(one.X, one.codes) for one in loaded}
@@ -226,7 +225,7 @@ def run_study_unit(
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted stack, its rows (the labelled ones first), and its predictions on the others.
+    """A fitted stack, its rows (labelled ones first), and predictions for the unlabelled ones.
 
     Attributes
     ----------
@@ -235,9 +234,10 @@ class Fitted:
     X, y : array
         All rows, and their true classes.
     predicted : dict of str to array
-        Predictions on the unlabelled rows by the stack ("stack") and those it is compared with.
+        Predictions for the unlabelled rows by the stack ("stack") and the models it is compared
+        with.
     design : StudyDesign
-        How it was fitted.
+        The settings of the fit.
     """
 
     clf: SafeClassifier
@@ -266,17 +266,17 @@ class Fitted:
         return np.asarray(self.y[self.design.n_labeled :])
 
     def outcomes(self, against: str) -> Index:
-        """Return what the label of every unlabelled row says; -1 where the two models agree."""
+        """Return the outcome of every unlabelled row's label; -1 where the two models agree."""
         return outcomes_of(self.predicted["stack"], self.predicted[against], self.truth)
 
     def pair(self, against: str, alpha: float) -> Pair:
-        """Return the question whether the stack is better than the other model."""
+        """Return the question of whether the stack is better than the other model."""
         n_different = int(np.sum(self.outcomes(against) >= 0))
         two = len(self.clf.classes_) == 2
         return Pair(len(self.truth), n_different, two, alpha, self.design.margin)
 
     def questions(self, against: str, orders: Sequence[Index]) -> Iterable[dict[str, Any]]:
-        """Yield what every order needs to answer one question."""
+        """Yield the labels that each order needs to answer one question."""
         outcomes, pair = self.outcomes(against), self.pair(against, self.design.alpha)
         verdict = getattr(self.clf.verdict_, against)
         question = {
@@ -290,7 +290,7 @@ class Fitted:
             yield {**question, **labels_needed(pair, outcomes[order])}
 
     def both(self, orders: Sequence[Index]) -> Iterable[dict[str, Any]]:
-        """Yield what every order needs to answer both questions, which share the level."""
+        """Yield the labels that each order needs to answer both questions at a shared level."""
         outcomes = [self.outcomes(against) for against in AGAINST]
         counts = [int(np.sum(codes >= 0)) for codes in outcomes]
         level = 1 - self.design.alpha
@@ -342,11 +342,11 @@ class Fitted:
         return np.asarray(clf.predict(self.X[n_labeled:]))
 
     def _differs(self) -> Mask:
-        """Return on which rows the stack differs from one of the others."""
+        """Return the mask of rows on which the stack differs from another model."""
         return np.any([self.outcomes(against) >= 0 for against in AGAINST], axis=0)
 
     def _further(self, order: Index, rng: np.random.Generator) -> dict[str, Index]:
-        """Return the rows to label; where too few differ, random ones are added."""
+        """Return the rows to label; if too few differ, random ones are added."""
         n_further, differs = self.design.n_further, self._differs()[order]
         scores = np.sort(self.clf.predict_proba(self.X[self.design.n_labeled :]), axis=1)
         different = np.concatenate([order[differs], order[~differs]])[:n_further]
@@ -367,7 +367,7 @@ def safe_choice_of(design: StudyDesign, seed: int) -> SafeClassifier:
 
 
 def outcomes_of(challenger: AnyArray, baseline: AnyArray, truth: AnyArray) -> Index:
-    """Return what the label of every row says about two predictions; -1 where they are the same."""
+    """Return the outcome of each row's label for two predictions; -1 where these are the same."""
     right = np.where(baseline == truth, BASELINE, NEITHER)
     right = np.where(challenger == truth, CHALLENGER, right)
     return np.asarray(np.where(challenger == baseline, -1, right))
@@ -380,9 +380,9 @@ class First:
     Attributes
     ----------
     needed : int
-        The number of labels in the order, those of rows where the two models agree included.
+        The number of labels in the order, including rows on which the two models agree.
     n_read : int
-        How many of them are of rows where they differ.
+        The number of these on rows where they differ.
     answer : str
         The answer.
     wrong : bool
@@ -396,20 +396,20 @@ class First:
 
 
 def true_answer(pair: Pair, change: int) -> str:
-    """Return the answer that a change, in rows, is."""
+    """Return the answer for a true change, in rows."""
     return HELP if change < -pair.n_margin else HARM if change > pair.n_margin else NO_DIFFERENCE
 
 
 def _answers(pair: Pair, path: Index) -> list[str]:
-    """Return the answer of each pair of bounds, if both ends give the same one."""
+    """Return the answer of each pair of bounds; open unless both ends give the same."""
     ends = ((true_answer(pair, int(low)), true_answer(pair, int(high))) for low, high in path)
     return [one if one == other else OPEN for one, other in ends]
 
 
 def first_settled(pair: Pair, outcomes: Index) -> First:
-    """Return when the labels of rows in an order settle a question; -1 says nothing about it.
+    """Return when the outcomes of rows in an order settle a question; -1 says nothing about it.
 
-    With the labels of all rows every question is settled.
+    The labels of all rows settle every question.
     """
     at, codes = _of_pair(outcomes)
     return _first_on(pair, bounds_after(pair, codes).path, at, codes)
@@ -424,13 +424,13 @@ def _first_on(pair: Pair, path: Index, at: Index, codes: Index) -> First:
 
 
 def _of_pair(outcomes: Index) -> tuple[Index, Index]:
-    """Return where the two models differ, in the order, and what the labels there say."""
+    """Return the places in the order where the two models differ, and the outcomes there."""
     at = np.flatnonzero(outcomes >= 0)
     return at, outcomes[at]
 
 
 def _place(at: Index, n_read: int) -> int:
-    """Return how many labels of the order have to be found for so many where the models differ."""
+    """Return how many labels of the order include ``n_read`` rows where the models differ."""
     return int(at[n_read - 1]) + 1 if n_read else 0
 
 
@@ -439,21 +439,21 @@ def _change(codes: Index) -> int:
 
 
 def labels_needed(pair: Pair, outcomes: Index) -> dict[str, Any]:
-    """Return what one order of all unlabelled rows needs, chosen and at random.
+    """Return the labels that one order of all unlabelled rows needs, chosen and at random.
 
     Parameters
     ----------
     pair : Pair
         The question.
     outcomes : array of int, of shape (n_rows,)
-        What the labels of the rows, in random order, say; -1 where the two models agree.
+        Outcomes of the rows' labels, in random order; -1 where the two models agree.
 
     Returns
     -------
     dict
-        ``answer``, whether it is ``wrong``, and the labels that were ``needed``: of chosen rows,
-        of ``random`` ones, and by the formula of ``plain`` sets. The same for "not worse", None
-        where that is not so. ``sign_test`` is what as many random labels say.
+        ``answer``, whether it is ``wrong``, and the numbers of labels ``needed``: of chosen rows,
+        of ``random`` ones, and by the formula of ``plain`` sets. The same for "not worse"; None if
+        that is not true. ``sign_test`` is the answer of the same number of random labels.
     """
     at, codes = _of_pair(outcomes)
     path = bounds_after(pair, codes).path
@@ -482,7 +482,7 @@ def sign_test(outcomes: Index, alpha: float) -> str:
 
 
 def plain_labels(pair: Pair, codes: Index) -> int:
-    """Return the labels needed by the sets {prior / posterior < 1 / alpha}, each taken alone."""
+    """Return the number of labels that the sets {prior / posterior < 1 / alpha} need."""
     states = _all_states(pair)
     change = states[BASELINE] - states[CHALLENGER]
     evidence, n_outcomes = np.zeros(len(change)), NEITHER if pair.two_outcomes else NEITHER + 1
@@ -503,7 +503,7 @@ def plain_labels(pair: Pair, codes: Index) -> int:
 
 
 def _all_states(pair: Pair) -> Floats:
-    """Return all numbers of rows for the challenger, the baseline and neither."""
+    """Return all possible numbers of rows for the challenger, the baseline and neither."""
     n = pair.n_different
     if pair.two_outcomes:
         right = np.arange(n + 1.0)

@@ -1,4 +1,4 @@
-"""Designs that hide labels of fully labelled data: the paper's two, and a plain test set."""
+"""Designs that hide labels of fully labelled data: the paper's two, and a plain hold-out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class SplitDesign:
         standardised on each training set, labelled and unlabelled. ``none``: no scaling.
     """
 
-    name: ClassVar[str]  # the purpose that seeds the random numbers
+    name: ClassVar[str]  # names the purpose of the random numbers
     n_labeled: int | None = None
     scaling: str = "paper"
 
@@ -88,7 +88,7 @@ class SplitDesign:
 
 @dataclass(frozen=True)
 class CrossValidation(SplitDesign):
-    """Cross-validation; in each training set a few rows are labelled, all others unlabelled.
+    """Cross-validation; in each training set a few rows are labelled and all others unlabelled.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class CrossValidation(SplitDesign):
 
 @dataclass(frozen=True)
 class HoldOut(SplitDesign):
-    """One random test set in every repeat; of the other rows a few are labelled.
+    """One random test set in every repeat; a few of the other rows are labelled.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class LearningCurve(SplitDesign):
 
 
 def deal_folds(y: AnyArray, n_folds: int, rng: np.random.Generator) -> list[Index]:
-    """Return folds of ``len(y) // n_folds`` rows with every class; the last also has the rest."""
+    """Return folds of ``len(y) // n_folds`` rows with every class; the last also gets the rest."""
     shuffled = rng.permutation(len(y))
     anchors: list[Index] = []
     classes = np.unique(y)
@@ -234,7 +234,7 @@ def deal_folds(y: AnyArray, n_folds: int, rng: np.random.Generator) -> list[Inde
             )
         anchors.append(members[:n_folds])
     first = np.stack(anchors, axis=1)
-    # Shuffle again: in the old order, rows before the last anchor are short of small classes.
+    # Shuffle again, because in the old order early rows would be short of small classes.
     rest = rng.permutation(shuffled[~np.isin(shuffled, first)])
     share = len(y) // n_folds - first.shape[1]
     cuts = share * np.arange(1, n_folds)
@@ -245,7 +245,7 @@ def labeled_first(y: AnyArray, rows: Index, rng: np.random.Generator) -> Index:
     """Return the rows shuffled, with one of each class first."""
     shuffled = rng.permutation(rows)
     front = [int(np.argmax(y[shuffled] == label)) for label in np.unique(y)]
-    # Shuffle again: in the old order, the first rows are those that a plain shuffle would draw.
+    # Shuffle again, because in the old order the first rows are those of a plain shuffle.
     rest = rng.permutation(np.delete(shuffled, front))
     return np.concatenate([shuffled[front], rest])
 

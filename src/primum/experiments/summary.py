@@ -1,4 +1,4 @@
-"""From one row per fit to one row per cell of a table, and harm.
+"""Summaries of results: from one row per fit to one row per cell of a table, and harm.
 
 A cell has the mean over repeats, its spread, and how the method compares with its supervised twin:
 how often it is worse, by how much, and whether significantly.
@@ -17,7 +17,7 @@ from primum.experiments.measures import MEASURES
 
 # The role of the supervised method with which the others are compared.
 TWIN = "twin"
-# Results that were stored without roles are those of the paper, whose methods have these names.
+# Results without roles are those of the paper, whose methods have these names.
 PAPER_ROLES = {"Supervised": TWIN, "Oracle": "oracle"}
 # The p-value below which the paper underlines a cell.
 SIGNIFICANT_P = 0.01
@@ -87,8 +87,8 @@ def harm_over_repeats(method: Floats, twin: Floats) -> Harm:
 def per_repeat(results: DataFrame, *, curve: bool) -> DataFrame:
     """Return one row per (data set, [number of unlabelled rows], classifier, repeat).
 
-    For cross-validation the value of a repeat is the mean over its folds. If a fold failed it is
-    missing, because a classifier must not look better by failing on hard folds.
+    In cross-validation the value of a repeat is the mean over its folds. It is missing if a fold
+    failed, because a classifier must not look better by failing on hard folds.
     """
     keys = [*_cell_keys(curve), "classifier", "repeat"]
     grouped = results.groupby(keys, sort=False)[list(MEASURES)]
@@ -129,8 +129,8 @@ def summarize(results: DataFrame, *, curve: bool, twin: str | None = None) -> Da
     -------
     DataFrame
         One row per cell and measure: ``mean``, its standard error ``se``, ``sd_over_repeats``, the
-        quartiles ``q25``, ``median`` and ``q75``, the number of ``repeats`` they are computed from
-        and of those that ``failed``, and the comparison with the twin: in how many repeats the
+        quartiles ``q25``, ``median`` and ``q75``, the numbers of ``repeats`` they are computed from
+        and of repeats that ``failed``, and the comparison with the twin: in how many repeats the
         method is worse, and whether significantly.
 
     Examples
@@ -305,8 +305,8 @@ def harm(results: Any, method: Any, /, *, measure: str = "error") -> Harm:
         What ``run_experiment`` returns, for one data set and, in a learning curve, one number of
         unlabelled rows; or the method's errors or losses.
     method : str or array of shape (n_repeats,)
-        Name of the method that is compared with the experiment's twin; or the twin's errors or
-        losses, in the same order of repeats.
+        Name of the method to compare with the experiment's twin; or the twin's errors or losses, in
+        the same order of repeats.
     measure : {"error", "loss_labeled", "loss_train", "loss_test", "seconds"}, default="error"
         What is compared; used only with the results of an experiment. In cross-validation the
         value of a repeat is the mean over its folds.
@@ -380,7 +380,7 @@ def _twin_for(results: DataFrame, method: str, measure: str) -> str:
 def _refuse_several_cells(results: DataFrame) -> None:
     """Raise an error if data sets, or points of a learning curve, would be mixed in one test."""
     columns = {"dataset": "data sets"}
-    if (results["at"] == results["n_unlabeled"]).all():  # a curve; elsewhere ``at`` is a fold
+    if (results["at"] == results["n_unlabeled"]).all():  # a curve; otherwise ``at`` is a fold
         columns["n_unlabeled"] = "numbers of unlabelled rows"
     for column, mixed in columns.items():
         values = results[column].unique().tolist()

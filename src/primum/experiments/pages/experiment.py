@@ -21,14 +21,14 @@ from primum.pages.page import PageTable, html_page, paragraph, picture
 
 Section = tuple[str, list[str]]  # heading, HTML
 
-# What a method is trained on, by the labels it sees.
+# Training rows of a method, by the labels it sees.
 SEES = {
     "labeled": "labelled rows",
     "partly": "labelled and unlabelled rows",
     "shares": "labelled and unlabelled rows, and the true shares of the classes among the latter",
     "all": "all training rows with their labels",
 }
-# By kind of design, with its parameters in braces.
+# Descriptions by kind of design, with parameters in braces.
 DESIGNS = {
     "cross-validation": "{n_folds}-fold cross-validation; in each training set the labels of all "
     "but the labelled rows are hidden, and the value of a repeat is the mean over its folds",
@@ -202,7 +202,7 @@ def _summary_sentences(experiment: Experiment, results: DataFrame) -> Iterator[s
 
 
 def _of_several_classes(experiment: Experiment) -> dict[str, int]:
-    """Return the number of classes of the data sets that have more than two."""
+    """Return the data sets with more than two classes, with their numbers of classes."""
     counts = {name: len(np.unique(y)) for name, (_, y) in experiment.data.items()}
     return {name: count for name, count in counts.items() if count > 2}
 
@@ -212,7 +212,7 @@ def _measure_sections(
 ) -> Iterator[Section]:
     """Yield errors, losses (one section per loss, because their scales differ) and times.
 
-    ``several`` has the number of classes of the data sets that have more than two.
+    ``several`` maps data sets with more than two classes to their number of classes.
     """
     yield "Classification error", _parts(summary, "error", curve)
     losses = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)

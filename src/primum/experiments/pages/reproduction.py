@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The columns of summary.csv, after its keys: first those that are compared with the paper.
+# The columns of summary.csv after its keys, first those for the comparison with the paper.
 COLUMNS = ("mean", "sd_over_repeats", "repeats", "times_worse", "published_mean", "z")
 FURTHER_COLUMNS = ("significantly_worse", "failed", "se", "q25", "median", "q75", "role", "loss")
 Z_CAPTION = (
@@ -61,7 +61,7 @@ CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "s
 # The measures of a race, their names, and the unit in which hundredths of them are shown.
 SHOWN = {"error": ("error", "percentage points"), "loss_test": ("Brier score", "hundredths")}
 PERCENT = 100.0
-# Of the race for numbers: the title of its page, and the last column of its tables.
+# The race for numbers: the title of its page, and the last column of its tables.
 NUMBER_TITLE = "The safe choice for numbers"
 UNLABELED_COLUMN = "safe / supervised"
 BETTER_BASELINE = "the better (in hindsight) of tuned ridge and tuned logistic regression"
@@ -80,11 +80,11 @@ class Run:
     Attributes
     ----------
     folder : Path
-        Where its results and its report are.
+        Folder of its results and its report.
     plan : ExperimentPlan
-        What was run.
+        The plan that was run.
     results : DataFrame
-        What came out.
+        The results.
     missing : sequence of str
         Names of the data sets that were not found.
     """
@@ -314,7 +314,7 @@ def _with_the_twins_loss(summary: DataFrame) -> DataFrame:
 
 
 def _write_page(run: Run, judgment: Iterable[str], sections: list[Section]) -> list[str]:
-    """Write the page of an experiment: in words, what came out, and what was run."""
+    """Write the page of an experiment: a summary in words, sections, and what was run."""
     words = [*judgment, *filter(None, [failed_sentence(run.results)])]
     of_plan = {name for method in run.plan.methods for name in method.sees_by_name}
     further = [name for name in run.results["classifier"].unique() if name not in of_plan]

@@ -231,9 +231,9 @@ def curves_figure(
     summary : DataFrame
         With a column ``n_unlabeled``.
     *measures : str
-        Which measures to draw: one panel for every data set and measure.
+        Measures to draw: one panel for every data set and measure.
     classifiers : sequence of str, optional
-        Which classifiers to draw, where available; default: all.
+        Classifiers to draw, if available; by default all.
     log_scale : bool
         Whether to use a logarithmic axis (base 2) for the number of unlabelled rows.
     largest : int, optional
@@ -280,7 +280,7 @@ def curves_figure(
     if len(measures) == 1:
         figure.supylabel(_label(summary, measures[0]), fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
-    # As many names side by side as the figure is wide, at about one inch and a half each.
+    # The number of names side by side, at about one inch and a half each.
     side_by_side = min(len(labels), max(2, int(figure.get_figwidth() / 1.5)))
     figure.legend(handles, labels, loc="outside upper center", ncols=side_by_side, frameon=False)
     return figure
@@ -348,7 +348,7 @@ def curves_table(summary: DataFrame, measure: str) -> PageTable:
     Returns
     -------
     PageTable
-        Means with half the height of their bands; of times, medians with quartiles.
+        Means with half the height of their bands; for times, medians with quartiles.
     """
     cells = summary[summary["measure"] == measure]
     names = list(cells["classifier"].unique())
@@ -373,7 +373,7 @@ def _with_band(center: float, lower: float, upper: float, measure: str) -> str:
 
 
 def z_table(summary: DataFrame) -> PageTable:
-    """Return how many cells are how far from the published ones, and how many are expected."""
+    """Return the observed and expected shares of cells by distance from the published ones."""
     z = summary.loc[summary["measure"] != "seconds", "z"].dropna().abs()
     rows = []
     for edge in (0.5, 1.0, 1.5, 2.0, 3.0):

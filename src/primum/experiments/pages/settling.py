@@ -1,9 +1,9 @@
 """The report of the study of settling: labels needed, wrong answers, and what labels teach.
 
 An order is one random order of the rows of one fit, labelled until the question is settled. Given
-the fit, orders are independent, and each is wrong with a probability of at most alpha. So the wrong
-orders of any group of fits are at most binomial, and a group is marked if it has so many that fewer
-than 1% of such groups would.
+the fit, orders are independent, and each is wrong with a probability of at most alpha. So the
+number of wrong orders in any group of fits is at most binomial, and a group is marked if its number
+would be exceeded or reached in fewer than 1% of such groups.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,9 +45,9 @@ ARM_NAMES = {
     settling.RANDOM: "random rows",
     settling.UNCERTAIN: "most uncertain rows",
 }
-# A group of orders is marked if so many wrong ones, or more, are less probable than this.
+# A group of orders is marked if its number of wrong ones, or more, is less probable than this.
 SUSPICIOUS_PROBABILITY = 0.01
-# The curves of the figure, by the columns that they are drawn from: name, colour and line.
+# The curves of the figure, by the columns they are drawn from: name, colour and line.
 CURVES = {
     "needed": ("rows where the models differ", COLORS["ICLS"], "-"),
     "not_worse": ("the same, until known to be not worse", COLORS["oracle"], ":"),
@@ -64,7 +64,7 @@ def questions_of(results: DataFrame) -> DataFrame:
     share, points = (
         PERCENT * rows[name] / rows["n_unlabeled"] for name in ("n_different", "change")
     )
-    # The ends of the middle bin belong to it, as they do to the answer "no difference".
+    # The middle bin includes its ends, as the answer "no difference" does.
     change_bin = sum((points >= edge).astype(int) for edge in (-4.0, -2.0, -1.0))
     return rows.assign(
         wrong=rows["wrong"].astype(bool),
@@ -102,7 +102,7 @@ def group_numbers(orders: DataFrame) -> dict[str, Any]:
 
 
 def _quantiles(labels: Series) -> list[float]:
-    """Return the median number of labels, between those that a tenth of the orders are beyond."""
+    """Return the 10%, 50% and 90% quantiles of the number of labels."""
     shares = (0.1, 0.5, 0.9)
     return [float(labels.quantile(share)) for share in shares] if len(labels) else [np.nan] * 3
 
@@ -121,7 +121,7 @@ def summarize_settling(results: DataFrame) -> DataFrame:
 
 
 def exceeds(wrong: int, orders: int, alpha: float) -> bool:
-    """Return whether so many wrong orders would be improbable if each is wrong with alpha."""
+    """Return whether the number of wrong orders is improbable if each is wrong with alpha."""
     return bool(binom.sf(wrong - 1, orders, alpha) < SUSPICIOUS_PROBABILITY) if orders else False
 
 
@@ -227,7 +227,7 @@ def problems_table(results: DataFrame, alpha: float) -> PageTable:
 def model_numbers(results: DataFrame, n_different: int = 0) -> DataFrame:
     """Return mean errors by what was labelled, and their differences from random rows, in points.
 
-    ``n_different`` is the least number of rows on which the models of a fit must differ.
+    The models of a fit must differ on at least ``n_different`` rows.
     """
     rows = results[(results["kind"] == settling.MODEL) & (results["n_different"] >= n_different)]
     of_arms = []
@@ -275,7 +275,7 @@ def model_table(results: DataFrame, n_further: int) -> PageTable:
 
 
 def settled_curves(results: DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return, for the open verdicts, the share of orders settled with up to n labels."""
+    """Return, for open verdicts, the share of orders that are settled with up to n labels."""
     orders = questions_of(results)
     chosen = orders[orders["verdict"] == CANNOT_TELL]
     n_labels = np.arange(LABEL_TICKS[-1] + 1)
@@ -320,7 +320,7 @@ def figure_table(results: DataFrame) -> PageTable:
 
 
 def sentences(results: DataFrame, alpha: float) -> Iterator[str]:
-    """Describe what was found."""
+    """Describe the findings."""
     orders = questions_of(results)
     numbers = group_numbers(orders)
     yield from _on_open_questions(orders)
@@ -349,7 +349,7 @@ def sentences(results: DataFrame, alpha: float) -> Iterator[str]:
 
 
 def _on_open_questions(orders: DataFrame) -> Iterator[str]:
-    """Describe how often cross-validation cannot tell, and what labels then settle."""
+    """Describe how often cross-validation cannot tell, and what labels settle then."""
     fits = orders.drop_duplicates(["dataset", "repeat", "against"])
     is_open = orders["verdict"] == CANNOT_TELL
     n_open = int((fits["verdict"] == CANNOT_TELL).sum())
@@ -375,7 +375,7 @@ def _on_open_questions(orders: DataFrame) -> Iterator[str]:
 
 
 def _of_cells(orders: DataFrame, alpha: float) -> str:
-    """Describe the cells of the table of labels that have the most wrong answers."""
+    """Describe the cells of the table of labels with the most wrong answers."""
     needing = orders[orders["needed"] > 0]
     cells = needing.groupby(["share_bin", "change_bin"])["wrong"].agg(["sum", "size"])
     if not len(cells):
