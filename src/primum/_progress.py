@@ -28,7 +28,8 @@ T = TypeVar("T")
 Listener = Callable[[int, int], None]
 # What is counted: the rows of a pass, or the folds of a fit.
 PASSES, FOLDS = "passes", "folds"
-# A log is read later, so a line every ten seconds is enough; a bar is watched.
+# A log is read later, so a line every ten seconds is enough; a bar is watched, so the time left is
+# estimated anew every second.
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_LOOKS = 10.0, 1.0
 
 _listeners: ContextVar[dict[str, Listener] | None] = ContextVar("listeners", default=None)

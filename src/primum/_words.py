@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-# A list in a message names at most this many items and says how many more there are.
+# A list in a message names at most this many items, about two lines of a terminal, and says how
+# many more there are.
 MAX_ITEMS_LISTED = 12
-# Characters in a line of a terminal.
+# Characters in a line of a terminal: the width that terminals have by default.
 TERMINAL_WIDTH = 80
 
 

@@ -15,10 +15,15 @@ import numpy as np
 
 from primum._typing import Floats
 
-RESIDUAL_TOLERANCE = 1e-12  # residual at convergence, relative to the right-hand side
+# Residual at convergence, relative to the right-hand side: some digits above rounding, which
+# restarts reach, because they compute the residual anew.
+RESIDUAL_TOLERANCE = 1e-12
+# Steps in all and restarts, at most. Equations that need more are too ill-conditioned for this
+# method, and the caller says so (``iterative.MAX_RESIDUAL``).
 MAX_CG_STEPS = 2000
 MAX_CG_RESTARTS = 4
-# A restart that does not lower the residual by this factor has reached the limit of rounding.
+# The part of the residual that a restart may leave: one that does not halve it has reached the
+# limit of rounding, because most lower it by many digits.
 MAX_RESIDUAL_LEFT = 0.5
 
 

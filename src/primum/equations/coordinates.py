@@ -39,24 +39,28 @@ from primum.equations.design import Design, Frame, Linear
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, reduce_parts, to_numpy
 
-# Reciprocal condition numbers of A below which the basis is corrected, and below which A is too
-# inaccurate to determine the rank.
+# Reciprocal condition numbers of A: below the first the basis is corrected, because rounding has
+# left it fewer than ten digits; below the second, less than the rounding of many sums, A does not
+# tell the rank either.
 MIN_ACCURATE_RCOND = 1e-6
 MIN_RANK_RCOND = 1e-10
-# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: sums of
-# many products of the same sign, added one by one.
+# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: of sums
+# of many products of the same sign, added one by one, that of 10^5 terms.
 SPECTRUM_ROUNDING = 1e-11
 # The equations of some of the rows are factorised up to this many unknowns (features times
-# classes); beyond that, conjugate gradients are faster. One column is always factorised, as A is.
+# classes), which take 32 MB; beyond that, conjugate gradients are faster. One column is always
+# factorised, as A is.
 MAX_FACTORISED_UNKNOWNS = 2**11
-# A sparse block can have very many rows; their coordinates are dense, so process some at a time.
+# A sparse block can have very many rows; their coordinates are dense, so process this many at a
+# time: with the most columns that are factorised they take 128 MB.
 SPARSE_ROWS_AT_ONCE = 2**12
 # The distance from 1 to the next larger number in double precision: the unit of its rounding.
 EPS = float(np.finfo(float).eps)
 # A column counts as constant if centring shortens it to less than this fraction of its length: the
-# remainder is the rounding of its values.
+# remainder is the rounding of its values and of their mean, a few units of it.
 VALUE_ROUNDING = 8 * EPS
-# Means up to this many standard deviations cost at most two digits if subtracted from products.
+# Means up to this many standard deviations cost at most two digits if subtracted from products,
+# which leaves more than enough.
 MAX_NEAR_MEAN = 100.0
 # (basis, its inverse)
 Factors = tuple[Floats, Floats]

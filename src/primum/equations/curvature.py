@@ -18,7 +18,9 @@ from primum.equations.design import Design
 from primum.rows import Block, to_numpy
 
 # A part of A, in coordinates where A is the identity, counts as singular if a pivot of its Cholesky
-# factor is below this. The Tikhonov term on its diagonal far exceeds the rounding of the sums.
+# factor is below the first: its square is close to the rounding of the sums. The Tikhonov term on
+# the diagonal far exceeds that rounding, and every round divides the residual along an eigenvalue
+# h by 1 + h / TIKHONOV_TERM.
 MIN_PART_PIVOT, TIKHONOV_TERM, TIKHONOV_ROUNDS = 1e-5, 1e-9, 4
 
 

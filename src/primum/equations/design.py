@@ -22,11 +22,14 @@ T = TypeVar("T")
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
 Linear = tuple[Floats, Any]
 
-# Smaller triangles save no time.
+# Columns of an upper triangle from which on LAPACK's product with it is faster than that of a full
+# matrix: smaller triangles save no time.
 MIN_TRIANGLE_SIZE = 64
-# Arrays of at most this many bytes are sent to a device once.
+# Arrays of at most this many bytes are sent to a device once and kept there for all blocks of a
+# pass: up to 64 of them, which take 16 MB.
 MAX_SENT_ONCE_BYTES = 2**18
-# With at least MIN_ROW_FEATURES features, up to MAX_ROW_PRODUCTS products are faster row by row.
+# With at least the first number of features, up to the second number of products are faster row by
+# row, because each row is then read once and in order.
 MIN_ROW_FEATURES, MAX_ROW_PRODUCTS = 16, 8
 
 

@@ -31,7 +31,8 @@ from primum.rows import Block, Rows, reduce_parts
 # or, if every pass over the rows is expensive, more (64 MB).
 MAX_TOGETHER_IN_MEMORY = 2**19
 MAX_TOGETHER_OUTSIDE = 2**23
-# A relative residual above this triggers a warning.
+# A residual, relative to the right-hand side, above this triggers a warning: solutions that
+# converged have 1e-12, and losses are compared to about this accuracy.
 MAX_RESIDUAL = 1e-9
 
 

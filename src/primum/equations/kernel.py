@@ -27,10 +27,12 @@ from primum.equations.coordinates import EPS, NormalEquations
 from primum.equations.design import Linear, by_row
 from primum.rows import ArrayRows
 
-# Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them.
+# Rounding of the entries of a kernel matrix and of their sums, relative to the largest of them: a
+# few units of it, for the exponential and the products.
 KERNEL_ROUNDING = 8 * EPS
 # A kernel matrix with an eigenvalue below minus this fraction of its largest row sum (of absolute
-# values) is not positive semi-definite; anything above is the rounding of its computation.
+# values) is not positive semi-definite; anything above can be rounding, even of kernel values in
+# single precision.
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-7
 # Eigenvectors have hardly a correct digit for rows below this fraction of the largest weight: the
 # features of such rows are computed from their kernel values instead.

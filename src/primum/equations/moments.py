@@ -38,13 +38,16 @@ from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite
 from primum.rows.array import BLOCK_NUMBERS
 
 # A scatter is recomputed from centred values if centring lowers the sum of squares of a column by
-# more than this factor; at least 10 of 11 values of a sparse column are then non-zero.
+# more than this factor, and so costs a digit; at least 10 of 11 values of a sparse column are then
+# non-zero.
 MAX_CANCELLATION = 10.0
-# Whether columns are spread about 0 is estimated from this many rows of a block.
+# Whether columns are spread about 0 is estimated from this many rows of a block: a guess only,
+# which is checked with the sums and costs one centred pass if it is wrong.
 SPREAD_SAMPLE_ROWS = 64
 # Sums of squares below this have lost some or all digits to underflow.
 FAINT = float(np.finfo(float).tiny / np.finfo(float).eps)
-# Above this fraction of non-zero values, a matrix is stored as a dense array.
+# A matrix with a larger fraction of non-zero values is stored as a dense array: sparse arithmetic
+# takes several times as long per value, and stores a position beside each.
 MAX_SPARSE_DENSITY = 0.1
 
 

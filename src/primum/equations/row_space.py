@@ -37,7 +37,7 @@ from primum.rows import Block, Rows, joined_weights, refuse_non_finite, stack, t
 # The least ridge, as a fraction of the sum of the squares of all values: it is far above the
 # rounding of an inner product.
 MIN_RIDGE_SHARE = 1e-9
-# Pivots below this fraction of the square of a row are rounding.
+# Pivots below this fraction of the square of a row are rounding of a sum of many products.
 PIVOT_TOLERANCE = 1e-14
 
 

@@ -35,9 +35,10 @@ from primum.rows import (
     within,
 )
 
-# If there are more unlabelled rows than this, only a random sample of this size is in memory.
+# If there are more unlabelled rows than this, only a random sample of this size is in memory: as
+# many as any of its users asks for.
 MAX_SAMPLED_ROWS = 20_000
-# With more columns than this, the covariance is not formed.
+# With more columns than this, the covariance (32 MB at this limit) is not formed.
 MAX_COVARIANCE_COLUMNS = 2000
 
 

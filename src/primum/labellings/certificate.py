@@ -14,11 +14,14 @@ from primum.labellings.prior import PriorProof
 from primum.labellings.prior_problem import PriorProblem
 from primum.labellings.problem import LOSS_ROUNDING, LabelProblem, ProvenGap, Solution
 
-# Shares of a converged fit may be outside their bounds by this much.
+# Shares of a converged fit may be outside their bounds by this much: a hundred times what the
+# solvers leave (``prior.MET_TOLERANCE``), and far below one row in most tables.
 SHARE_TOLERANCE = 1e-8
-# Scores whose root mean square difference is below this count as equal.
+# Scores whose root mean square difference is below this count as equal: scores are of order 1, and
+# nobody reads them to six digits.
 SCORE_TOLERANCE = 1e-6
-# A score difference up to this size that the gap can explain does not count as a move.
+# A score difference up to this size that the gap can explain does not count as a move: it changes
+# no predicted class but those of rows at the boundary.
 MAX_EXPLAINED_SHIFT = 1e-4
 # The attributes whose unit is that of a squared target.
 SQUARES = (

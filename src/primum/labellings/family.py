@@ -41,9 +41,10 @@ MAX_FORMED_NUMBERS, MAX_FORMED_ROWS = 2**21, 2**14
 # the r dimensions: many rows are then undecided, and solving for a few at a time does not help.
 FEW_ROWS_FACTOR, FEW_ROWS_PER_DIMENSION = 16, 64
 # Directions in which the labelled rows are shorter than this fraction of the longest one change the
-# labelled loss by less than its rounding: they count as not determined.
+# labelled loss by less than its rounding, the square of this: they count as not determined.
 DETERMINED_TOLERANCE = 1e-8
-# Block size of LAPACK's QR factorisation, which determines the size of its workspace.
+# Block size of LAPACK's QR factorisation, which determines the size of its workspace: that of its
+# reference implementation.
 QR_BLOCK_SIZE = 32
 
 

@@ -69,7 +69,7 @@ from primum.rows import ArrayRows, LabeledRows
 
 # "auto" stands for another metric, which ``chosen_metric`` determines.
 METRICS = ("auto", "labeled", "all", "euclidean")
-# The weight s of all rows in the metrics that have one.
+# The weight s of all rows, from 0 to 1, in the metrics that have one.
 METRIC_SHARES = {"labeled": 0.0, "all": 1.0}
 # Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
 MAX_LABELED_PART = 0.5

@@ -26,10 +26,10 @@ from primum.labellings.problem import LabelProblem, Solution
 from primum.labellings.sets import sets_at
 from primum.rows import library_of, to_numpy
 
-# Sums over rows that differ by less than this fraction count as equal.
+# Sums over rows that differ by less than this fraction count as equal: rounding leaves less.
 ROW_SUM_TOLERANCE = 1e-9
 # Sums of rows in single precision differ by more. Models then count as equal if the root mean
-# square difference of their scores is at most this.
+# square difference of their scores is at most this, half of ``certificate.SCORE_TOLERANCE``.
 SINGLE_TOLERANCE = 5e-7
 
 

@@ -33,7 +33,8 @@ from primum.labellings.labelling import Labelling
 from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, centred
 from primum.labellings.sets import LabelInterval, LabelSet
 
-# Multiples of the gradient of the labelled loss that are tried in a proof.
+# Multiples of the gradient of the labelled loss that are tried in a proof, relative to its size:
+# the best is unknown, and any within a factor of about three of it nearly as good.
 GRADIENT_MULTIPLES = 10.0 ** np.arange(-2, 13)
 
 

@@ -43,12 +43,14 @@ BOUND_SOFTNESS = 1e-12
 # whose label can move, and less where that shortens its steps: without it, steps would be far too
 # long where few labels can move.
 CURVATURE_DAMPING = 1e-2
-# Shares this close to a bound count as being at the bound.
+# Shares this close to a bound count as being at the bound: above what the solver leaves
+# (``MET_TOLERANCE``), below the share of one row.
 BOUND_TOLERANCE = 1e-9
-# Newton's method ends once the bounds are met within the first number. Early on the path, the
-# second is enough, a fraction of the smallest share: no class then loses all labels that can move.
+# Newton's method ends once the bounds are met within the first number, a share. Early on the path,
+# the second is enough, a fraction of the smallest share: no class then loses all labels that can
+# move.
 MET_TOLERANCE, EARLY_SHARE = 1e-10, 0.1
-# Rounding of shares, in units of |u| |M Q|.
+# Rounding of shares, in units of |u| |M Q|: a few sums and products.
 SHARE_EPS = 16 * float(np.finfo(float).eps)
 
 

@@ -15,7 +15,7 @@ from primum.labellings.prior import Prior, ShareBounds
 from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, centred, weighted
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
-# needed, but the more ill-conditioned the problem becomes.
+# needed, but the more ill-conditioned the problem becomes. Two digits cost little.
 ONES_ROW_SIZE = 1e-2
 
 

@@ -42,13 +42,14 @@ from primum.rows import library_of
 if TYPE_CHECKING:
     from primum.labellings.streamed import StreamedColumns
 
-# Differences in mean loss below this are rounding, for features of moderate means.
+# Differences in mean loss below this are rounding, for features of moderate means: losses are of
+# order 1, and their sums lose some digits.
 LOSS_ROUNDING = 1e-12
 # Products of at most this many rows are remembered (8 MB), or of as many as fit into twice the
 # memory of M: all rows, if there are at most two for each equation. Fewer multiplications than the
 # second number take less time than a lookup.
 MIN_REMEMBERED_ROWS, MIN_REMEMBERED_PRODUCTS = 2**10, 2**18
-# A vector u solves ``M'u = 1`` if no residual exceeds this.
+# A vector u solves ``M'u = 1`` if no residual exceeds this: far above rounding, far below 1.
 ONES_TOLERANCE = 1e-9
 
 

@@ -37,14 +37,16 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations import View
 from primum.rows import library_of, to_numpy
 
-# Stands for classes that a row cannot have: minus this is below anything a projection would keep.
+# Stands for classes that a row cannot have: minus this is below anything a projection would keep,
+# and its sums with costs are still finite.
 IMPOSSIBLE_ENTRY = 1e300
-# A share below this is rounding of a projection to 0.
+# A share below this is rounding of a projection to 0, which adds up a few numbers of order 1.
 PROJECTION_ROUNDING = 1e-14
-# Intervals shorter than this are points.
+# Intervals shorter than this are points: squares of anything shorter underflow.
 MIN_INTERVAL_LENGTH = 1e-150
-# Faces are encoded as integers, one bit per class.
+# Faces are encoded as integers of 64 bits: one bit per class, one for the sign and one to spare.
 MAX_CLASSES = 62
+# Positions of no rows: labels that are the same for all rows stay the same object for these.
 NO_POSITIONS = np.zeros(0, dtype=np.intp)
 
 

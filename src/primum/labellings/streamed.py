@@ -35,7 +35,8 @@ from primum.labellings.sets import (
 )
 from primum.rows import BLOCK_NUMBERS, Block, joined_weights, library_of, stack, to_numpy
 
-# Values of p that differ by less than this fraction of the largest count as equal.
+# Values of p that differ by less than this fraction of the largest count as equal: copies of a row
+# in two blocks differ by rounding.
 EQUAL_P = 1e-11
 # Positions, rows, frame and centre of the pieces of a band, as sent between processes.
 Packed = tuple[Index, Block, Frame, Floats | None]

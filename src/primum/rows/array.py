@@ -17,14 +17,16 @@ T = TypeVar("T")
 # that threads seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
 # An accelerator needs few, large blocks: this many, unless they would be smaller than 1 GB in
-# float64. A device that holds the rows has room for a few arrays of this size.
+# float64. A device that holds the rows has room for a few arrays of a sixteenth of them.
 DEVICE_BLOCKS, MIN_DEVICE_BLOCK_NUMBERS = 16, 2**27
-# Passes in single precision on a device are fast compared with main memory.
+# Numbers worth collecting from rows in single precision (``Rows.collectable``): fewer than from
+# others, because passes on a device are fast compared with main memory.
 DEVICE_COLLECTABLE_NUMBERS = 2**19
 # A sparse block has at least this many stored values per column, because a sum over its rows has
-# one number per column, however few values there are.
+# one number per column: results stay small compared with the blocks that they come from.
 MIN_VALUES_PER_COLUMN = 8
-# With fewer blocks per thread than this, another thread does not pay off.
+# With fewer blocks per thread than this, another thread does not pay off: threads would mostly wait
+# for the last block.
 MIN_BLOCKS_PER_THREAD = 4
 
 

@@ -33,19 +33,23 @@ from primum.rows.base import (
 
 T = TypeVar("T")
 
-# Number of results combined by one task.
+# Results that one task combines: few enough to be in a worker's memory together, many enough that
+# the sums of thousands of partitions are combined in three rounds.
 FAN_IN = 16
 # Maximum number of rows in a block. Allocators of Dask's workers return arrays of 128 KB or more to
 # the system whenever they are freed; arrays with one number per row are smaller than that.
 MAX_ROWS_PER_BLOCK = 15_000
-# How often a running pass checks the cluster, in seconds.
+# How often a running pass checks the cluster, in seconds: seldom enough to cost the scheduler
+# nothing, often enough that a lost worker is noticed at once.
 SECONDS_BETWEEN_CHECKS = 2.0
-# How long a cluster may be without workers (adaptive ones are, for a moment), in seconds ...
+# How long a cluster may be without workers, in seconds: adaptive ones start workers within a minute
+# ...
 MAX_IDLE_SECONDS = 60.0
 # ... and how long all workers may be paused, because they are short of memory, or the scheduler
-# may not respond, because it is busy with many tasks.
+# may not respond, because it is busy with many tasks: both can pass, so ten times as long.
 MAX_BUSY_SECONDS = 600.0
-# How long to wait for an answer of the scheduler before trying again, in seconds.
+# How long to wait for an answer of the scheduler before trying again, in seconds: a scheduler that
+# is not busy answers in a fraction of one.
 MAX_ANSWER_SECONDS = 10.0
 
 

@@ -46,6 +46,7 @@ READ_AHEAD = 2**13
 # processing them. pyarrow's threads, which may outnumber those asked for, need up to a fifth more
 # processor time (a tenth in most runs, on two cores).
 MAX_THREADS_READ_BY_ONE = 2
+# A message names at most this many columns or files: names can be long.
 MAX_NAMES_LISTED = 8
 
 
