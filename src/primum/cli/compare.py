@@ -476,6 +476,7 @@ def _plain_errors(output: options.ComparisonOutput) -> Iterator[None]:
 
 ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_TELL: "cannot tell"}
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
+# Rows of the table of classes in a terminal, at most, so that the answer above stays in sight.
 MAX_CLASSES_SHOWN = 12
 # The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
 TUNED = {

@@ -46,7 +46,8 @@ from primum.tables.labels import (
 from primum.tables.preparation import PreparedColumns
 from primum.tables.problem import table_problem
 
-# About half a gigabyte of numbers, which the preparation copies.
+# Cells, about half a gigabyte of numbers, which the preparation copies: more may not fit into the
+# memory of a notebook.
 MAX_PREPARED_CELLS = 5 * 10**7
 
 

@@ -54,17 +54,20 @@ from primum._typing import Floats, PlainRecord
 # One point of error: a smaller difference is of no practical importance.
 PRACTICAL_EQUIVALENCE = 0.01
 # Numeric targets have no natural unit: a difference of at most this share of the baseline's loss is
-# of no practical importance.
+# of no practical importance. One point is this share of an error of 50%.
 EQUIVALENT_SHARE = 0.02
 # Costs have no natural unit either. One point is this share of an error of 20%.
 EQUIVALENT_COST = 0.05
-# An answer is claimed if it has at least this probability.
+# An answer is claimed if it has at least this probability: that of the usual intervals.
 LEVEL = 0.95
-# Scale of the prior, in regions of practical equivalence.
+# Scale of the prior, in regions of practical equivalence: unlabelled rows mostly change little, but
+# the tails of the prior, a Cauchy distribution, leave room for more.
 SCALE_IN_EQUIVALENCES = 3
-# Differences at which the posterior of a loss is computed, for each of its two factors.
+# Differences at which the posterior of a loss is computed, for each of its two factors: quantiles
+# of each that are evenly spread, and dense enough for the digits that are shown.
 GRID_POINTS = 2001
-# No forecast is made beyond this many times the present number of labels.
+# No forecast is made beyond this many times the present number of labels: what the difference
+# would then be is too uncertain.
 MAX_FORECAST_FACTOR = 100
 # Variance of the counts relative to that of independent rows: the mean square of
 # (estimated r - true r) / (its standard error for independent rows) in the first 192 comparisons of
@@ -72,9 +75,11 @@ MAX_FORECAST_FACTOR = 100
 DESIGN_EFFECT = 1.2
 # Jeffreys' prior of a share adds half a row to either side.
 PRIOR_COUNT = 0.5
-# A gain is not taken to be more than this many times that of the folds.
+# A gain is not taken to be more than this many times that of the folds: on small training sets,
+# gains do not tell how much larger those of all rows are.
 MAX_GROWTH = 2.0
-# The integral over d, the shares and the factor is a mean over this many points.
+# The integral over d, the shares and the factor is a mean over this many points: a power of 2, as
+# Sobol's sequence needs to be balanced, and large enough for the digits that are shown.
 N_SOBOL_POINTS = 2048
 
 

@@ -38,7 +38,7 @@ from primum.reading.data import (
 )
 from primum.rows import Block, Rows, first_non_finite, refuse_non_finite
 
-# Words of Philox per step of its counter.
+# Words of Philox, each of 64 bits, per step of its counter: a property of this generator.
 PHILOX_WORDS = 4
 # At most this many rows are listed, which is more than anybody labels.
 MAX_LISTED = 5000

@@ -57,19 +57,25 @@ from primum.reading.data import effective_size, stack_rows
 MAX_DRIFT_ROWS, MIN_DRIFT_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
 DRIFT_SIGNIFICANCE = 0.01
-# It also needs this accuracy: with many rows even a negligible difference is significant.
+# It also needs this accuracy, a share of the rows, half of which guessing finds: with many rows
+# even a negligible difference is significant.
 MIN_DRIFT_ACCURACY = 0.55
 # Equal rows are mentioned if they are this share of the labelled ones; fewer change little.
 MIN_COPIES_SHARE = 0.05
-# Quantile at which weights are clipped.
+# Quantile at which weights are clipped: the few largest, which are the least certain, would
+# otherwise decide alone.
 CLIPPED_AT = 0.95
-# The least effective sample size of covariate weights.
+# The least effective sample size of covariate weights, in labelled rows: with fewer, hardly any
+# difference between models could be told from chance.
 MIN_EFFECTIVE_ROWS = 20
-# The least share of a class in label weights: with the weight 0 its rows would not count at all.
+# The least share of a class in label weights: with the weight 0 its rows would not count at all,
+# and estimates of shares below this are mostly chance.
 MIN_CLASS_SHARE = 0.005
-# More unlabelled rows, relative to the labelled ones or in all, cost time and add little.
+# More unlabelled rows, relative to the labelled ones or in all, cost time and add little, because
+# the labelled rows limit the accuracy of the odds.
 MAX_TIMES_LABELED, MAX_UNLABELED_ROWS = 20, 5000
-# Folds for the out-of-fold odds, and folds inside them that choose the penalty.
+# Folds for the out-of-fold odds, as many as the default cv has, and folds inside them that choose
+# the penalty, fewer because they are fitted in each of the former.
 DRIFT_FOLDS, DRIFT_INNER_FOLDS = 5, 3
 # Inverse penalties C of the logistic regression: from hardly using the features to using them all.
 DRIFT_INVERSE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)

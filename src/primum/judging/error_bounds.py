@@ -81,9 +81,11 @@ SETTLED = (HELP, NO_DIFFERENCE, HARM)
 EVIDENCE_ROUNDING = 1e-6
 # With three outcomes and at most this many rows, all states are enumerated: half a million.
 MAX_ENUMERATED_ROWS = 1000
-# A forecast looks at no more than about this many numbers of labels.
+# A forecast looks at no more than about this many numbers of labels: neighbouring ones differ by
+# a few per cent, which is less than a forecast can tell.
 MAX_LOOKS = 200
-# The range of a forecast leaves out this share of the draws on either side.
+# The range of a forecast leaves out this share of the draws on either side, so that four of five
+# are in it: a range that holds all would say nothing.
 FORECAST_TAIL = 0.1
 
 

@@ -59,7 +59,8 @@ from primum.reading.folds import Fold
 
 # As a share of the loss of the mean target: a baseline with less is right up to rounding.
 NEGLIGIBLE_LOSS_SHARE = 1e-6
-# As a share of the cost per row of guessing: a baseline that costs less is taken to cost this.
+# As a share of the cost per row of guessing: a baseline that costs less is taken to cost this, so
+# that differences are not divided by almost nothing.
 MIN_SHARE_OF_GUESSING = 0.1
 
 

@@ -59,7 +59,8 @@ from primum.judging.objectives import (
     read_objective,
 )
 
-# A score of 0 counts as this probability, so that its log loss is finite.
+# A score of 0 counts as this probability, so that its log loss is finite: about the rounding of a
+# probability of 1.
 MIN_PROBABILITY = 1e-15
 # Short names of scorings of numbers.
 SHORT_SCORINGS = {
@@ -149,6 +150,7 @@ class Predictions:
         return self.scores
 
 
+# Predictions for no rows: what a loss is computed of before there are any.
 NO_ROWS = Predictions(np.zeros(0), np.zeros(0), None)
 
 
@@ -499,7 +501,8 @@ def _called(scoring: Any) -> str:
 
 
 RMSE = SHORT_SCORINGS["rmse"]
-# Losses of numbers are shown with the decimals that this many digits of the deviation of y have.
+# Losses of numbers are shown with the decimals that this many digits of the deviation of y have: a
+# third digit shows differences of practical importance (``difference.EQUIVALENT_SHARE``).
 DIGITS_OF_NUMBERS = 3
 
 

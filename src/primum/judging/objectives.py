@@ -64,17 +64,20 @@ ACCURACY, COST, BALANCED, F1 = "accuracy", "cost", "balanced_accuracy", "f1"
 AVERAGE_PRECISION, RECALL = "average_precision", "recall_at_precision"
 # Objectives about one of two classes.
 OF_POSITIVE = (F1, AVERAGE_PRECISION, RECALL)
-# An error whose cost was not given costs this.
+# An error whose cost was not given costs this: the unit in which the given ones are.
 UNIT_COST = 1.0
 # Digits of scores in words: two, or as many as tell them from 0 and 1.
 MIN_SCORE_DIGITS, MAX_SCORE_DIGITS = 2, 6
-# Lower scores count as this one: their logarithms would decide alone.
+# Lower scores count as this one, half a point: their logarithms would decide alone, and few labels
+# do not tell whether they are right.
 MIN_SCORE = 0.005
-# Bounds of the slope, which is positive so that the order of two classes' scores is kept.
+# Bounds of the slope, which is positive so that the order of two classes' scores is kept. A slope
+# of 1 changes nothing, and one beyond these is that of scores that say almost nothing, or all.
 SLOPE_BOUNDS = (0.1, 10.0)
 # The threshold for two classes if neither costs nor labels give another one.
 EVEN_SCORE = 0.5
-# This many labels of the rarer class count as much as the probabilities.
+# This many labels of the rarer class count as much as the probabilities: with fewer, the threshold
+# that is best on the labels is mostly chance.
 LABELS_AS_PROBABILITIES = 10
 
 

@@ -32,7 +32,7 @@ from primum.judging.disagreements import AGREE
 from primum.judging.error_bounds import BASELINE, BLANK, CHALLENGER, NEITHER, OPEN, UNDECIDED, Pair
 from primum.judging.named_labels import CANNOT_SAY
 
-# The version of the JSON form.
+# The version of the JSON form, raised whenever its contents change.
 SETTLED_FORMAT = 1
 # Skipped rows that a sentence names; a longer list says how many more there are.
 MAX_ROWS_NAMED = 3

@@ -62,9 +62,11 @@ from primum._words import MAX_ITEMS_LISTED, counted
 from primum.judging.difference import LEVEL
 from primum.reading.data import effective_size
 
-# The least share of a class in posteriors: with 0, the class would have no score.
+# The least share of a class in posteriors: with 0, the class would have no score, and one that is
+# rare among the unlabelled rows could not be found there.
 MIN_LIKELY_SHARE = 0.02
-# EM ends when no share changes by more than this, or after this many passes over the scores.
+# EM ends when no share changes by more than this, or after this many passes over the scores: both
+# far beyond the accuracy of the shares.
 EM_TOLERANCE, MAX_EM_PASSES = 1e-6, 500
 # Fractions of a row that are added to the variance of a class, because a rare class has few rows:
 # one with the variance of all classes, one with the largest residual.
@@ -72,7 +74,8 @@ POOLED_ROWS, LARGEST_ROWS = 0.25, 0.5
 # The largest residual counts as at least that of a row about which a model is undecided (less
 # within a class), because a model that was right on all labelled rows is not always right.
 MIN_LARGEST_RESIDUAL, MIN_LARGEST_IN_CLASS = 0.5, 0.3
-# If a singular value of the confusion matrix is smaller, scores do not tell the classes apart.
+# If a singular value of the confusion matrix, whose entries are shares, is smaller, scores do not
+# tell the classes apart: the shares would be errors divided by almost nothing.
 MIN_SINGULAR_VALUE = 1e-3
 RANDOM, LABEL, COVARIATE = "none", "label", "covariate"
 ASSUMPTIONS = {

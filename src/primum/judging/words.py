@@ -40,7 +40,8 @@ LABEL_THE_DIFFERENT = (
     "Labels of unlabelled rows on which the two predict different classes would settle it for your "
     "rows."
 )
-# An answer that is not clear is called probable if it has at least this probability.
+# An answer that is not clear is called probable if it has at least this probability: odds of three
+# to one.
 PROBABLE_LEVEL = 0.75
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from html import escape
 from math import asinh, floor, log10
 
-# Curves differ in colour (--series-0 and so on) and dashes.
+# Curves differ in colour (--series-0 and so on) and dashes: as many colours as people tell apart.
 N_COLOURS = 7
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
+# Ticks of an axis, at most: more would touch each other on a phone.
 MAX_TICKS = 6
 
 

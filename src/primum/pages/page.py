@@ -20,11 +20,13 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Protocol, Self
 
-# A figure whose SVG is larger than this is stored as pixels, which take less space.
+# A figure whose SVG is larger than this is stored as pixels, which then take less space: it has
+# thousands of points.
 MAX_SVG_BYTES = 300_000
-# Wider figures (inches) scroll on a phone instead of shrinking.
+# Wider figures (inches) scroll on a phone instead of shrinking, because their texts would be
+# unreadable.
 MAX_FIGURE_INCHES = 7.0
-# With fewer sections there is no table of contents.
+# With fewer sections there is no table of contents: all are seen at once.
 MIN_SECTIONS_FOR_CONTENTS = 4
 
 
@@ -142,7 +144,7 @@ def _data_uri(figure: Any) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-# Cells with longer text are broken into lines.
+# Cells with more characters are broken into lines: two or three such columns fill a page.
 MAX_CELL_LINE = 40
 
 

@@ -20,7 +20,8 @@ from primum._sklearn import count_rows, take_rows
 from primum._typing import AnyArray, Floats, Mask
 from primum.reading.labels import read_labels
 
-# How far probabilities in single precision may be off 0 or 1.
+# How far probabilities in single precision may be off 0 or 1: their rounding, and that of the sums
+# that a model normalises, with room to spare.
 MAX_PROBABILITY_ROUNDING = 1e-4
 
 

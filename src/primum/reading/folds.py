@@ -33,7 +33,7 @@ from primum.reading.known import row_indices
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import Known, KnownTargets
 
-# Folds of the default cv, unless there are fewer labelled rows.
+# Folds of the default cv, as in scikit-learn, unless there are fewer labelled rows.
 DEFAULT_FOLDS = 5
 
 
@@ -209,7 +209,8 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
         )
 
 
-# The number of attempts to distribute groups so that every training set has every class.
+# The number of attempts to distribute groups so that every training set has every class: a few
+# fail by chance, and if all of these fail it is hardly possible.
 MAX_GROUP_ATTEMPTS = 20
 NEED_GROUPS = (
     GroupKFold,

@@ -48,7 +48,8 @@ from primum.rows import LabeledRows
 Drawn = TypeVar("Drawn", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
-# A few different numbers with at least this many labels each, on average, may be classes.
+# A few different numbers with at least this many labels each, on average, may be classes: numbers
+# that are measured seldom repeat.
 MIN_LABELS_PER_NUMBER = 2
 SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}"
 

@@ -24,9 +24,11 @@ from primum.reading.data import effective_size
 from primum.reading.targets import as_real
 from primum.rows import LabeledRows, Rows
 
-# Shares, which people round, may miss a sum of 1 or a bound by this much.
+# Shares, which people round, may miss a sum of 1 or a bound by this much: six decimals are enough
+# for a list of them.
 SHARE_ROUNDING = 1e-6
-# Beyond this many rows the distribution of a share is approximated.
+# Beyond this many rows the distribution of a share is approximated: it is smooth then, and a sum
+# over all counts would take long.
 MAX_EXACT_SHARE_ROWS = 2**17
 
 

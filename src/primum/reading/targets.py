@@ -21,9 +21,10 @@ from primum.reading.labels import (
 from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
-# Bounds widen the range of the targets within this many times the range of the known ones.
+# Bounds widen the range of the targets within this many times the range of the known ones. That
+# range is the unit of tolerances, in which bounds far away would leave no digit of the known ones.
 MAX_BOUND_DISTANCE = 10.0
-# Losses are squares, and those of larger numbers overflow.
+# Losses are squares, and those of larger numbers, or sums of them, overflow.
 MAX_SQUARED = 1e150
 
 
