@@ -150,7 +150,7 @@ class Predictions:
         return self.scores
 
 
-# Predictions for no rows: what a loss is computed of before there are any.
+# Predictions for no rows: the default of stored models, which are always given others.
 NO_ROWS = Predictions(np.zeros(0), np.zeros(0), None)
 
 

@@ -17,14 +17,16 @@ from primum.labellings.sets import best_differs, undecided_rows
 from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
 from primum.solvers.faces import n_contrasts
 
-# If a larger fraction of the rows stays undecided, the twin may be feasible.
+# If a larger fraction of the rows stays undecided, the twin may be feasible: otherwise about as
+# many rows as dimensions do, which are far fewer.
 MIN_FEASIBLE_SHARE = 0.05
-# Rows are close if they would be undecided at sigma / MAX_BAND. If too many would be, or if there
-# are several classes, the band is narrower.
+# Rows are close if they would be undecided at sigma / MAX_BAND: those are the ones that a step of
+# sigma (``newton.SIGMA_GROWTH``) may move. If too many would be, or if there are several classes,
+# the band is narrower.
 MAX_BAND, MIN_BAND = 4.0, 2.0
-# The band has at most this fraction of the rows (or MIN_BAND_ROWS, if that is more). It also has at
-# most as many numbers as are worth collecting (``Rows.collectable``), or MIN_BAND_PER_DIMENSION
-# rows per dimension, if that is more.
+# The band has at most this fraction of the rows (or MIN_BAND_ROWS, if that is more), so that
+# solving for it is far cheaper than a pass. It also has at most as many numbers as are worth
+# collecting (``Rows.collectable``), or MIN_BAND_PER_DIMENSION rows per dimension, if that is more.
 MAX_BAND_SHARE, MIN_BAND_ROWS, MIN_BAND_PER_DIMENSION = 0.25, 2**12, 8
 
 

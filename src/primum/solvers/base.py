@@ -33,8 +33,10 @@ SOLVERS: dict[str, Callable[[LabelProblem, float, int], Solution]] = {
 }
 # Solvers for problems whose labels are one number, without a prior.
 ONE_NUMBER = ("lbfgsb",)
-MAX_ANCHOR_ROUNDS = 50  # of anchors
-# A share outside its bounds by no more than this counts as inside.
+# Rounds of anchors, at most: few are needed, because the row of ones is small
+# (``prior_problem.ONES_ROW_SIZE``).
+MAX_ANCHOR_ROUNDS = 50
+# A share outside its bounds by no more than this counts as inside: rounding of a mean over rows.
 SHARE_VIOLATION = 1e-12
 
 

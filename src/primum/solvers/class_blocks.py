@@ -27,12 +27,15 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
 
-# The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number.
+# The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number, at
+# most. Each point divides what is left along an eigenvalue by one plus its ratio to the ridge, so
+# that few suffice unless it is rounding.
 PROXIMAL_RIDGE, MAX_PROXIMAL_POINTS = 1e-9, 5
-# Factors are kept in memory if they are at most this many times as large as G. Otherwise they are
-# computed again whenever they are needed.
+# Factors are kept in memory if they are at most this many times as large as G, which is in memory
+# too. Otherwise they are computed again whenever they are needed.
 MAX_KEPT_FACTORS = 4
-# A proximal point that leaves no more than this of B is the last.
+# A proximal point that leaves no more than this fraction of the right-hand side is the last: more
+# of them would only move rounding.
 PROXIMAL_ROUNDING = 1e-12
 
 

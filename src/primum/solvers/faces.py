@@ -24,17 +24,20 @@ from primum.labellings.problem import Columns
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class, solve_by_class
 
-# Larger systems are solved by conjugate gradients, to this accuracy and in at most this many steps:
-# Newton's method only needs a descent direction.
+# Larger systems (in equations or labels) are solved by conjugate gradients, to this relative
+# residual and in at most this many steps: a Gram matrix of this size takes 50 MB, and Newton's
+# method only needs a descent direction.
 MAX_DIRECT_SIZE, FACE_CG_TOLERANCE, MAX_FACE_CG_STEPS = 2500, 1e-6, 500
 # If more labels are undecided than there are equations, sigma is usually small and the system
 # well-conditioned. From MIN_ROUGH_SIZE equations on, MAX_ROUGH_STEPS steps of conjugate gradients
 # then take less time than a Gram matrix. A relative residual of ROUGH_RESIDUAL suffices for a
 # descent direction; if the steps do not reach it, the system is solved exactly.
 MIN_ROUGH_SIZE, MAX_ROUGH_STEPS, ROUGH_RESIDUAL = 100, 8, 0.3
-# Systems of at least this many labels are solved class by class, if that is less work.
+# Systems of at least this many labels are solved class by class, if that is less work: smaller ones
+# take no time.
 MIN_BY_CLASS_SIZE = 600
-# Gram matrices of faces that are only added up are in memory this many at a time.
+# Gram matrices of faces that are only added up are in memory this many at a time: enough to fill
+# the calls, few enough for the memory.
 MAX_FACES_AT_ONCE = 64
 
 

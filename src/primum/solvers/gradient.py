@@ -26,13 +26,18 @@ from primum._typing import Floats, Mask
 from primum.labellings.problem import LabelProblem, per_row, total_of, weighted
 from primum.labellings.sets import centres_of
 
-# The smaller of the numbers of labels and equations, times classes, is at least this. With wide
-# rows (the second number), single precision and labels near their faces are enough.
+# The smaller of the numbers of labels and equations, times classes, is at least this: below it,
+# Newton's method takes less time. With wide rows (the second number), single precision and labels
+# near their faces are enough.
 MIN_SIZE, MIN_WIDE_SIZE = 2000, 1200
-# Steps between two measurements of the gap, and the maximum number of steps.
+# Steps between two measurements of the gap, each of which costs as much as a step, and the maximum
+# number of steps, beyond which Newton's method takes less time.
 STEPS_PER_GAP, MAX_GRADIENT_STEPS = 25, 1500
-RATE_GAPS = 3  # measurements over which the rate is estimated
-EIGENVALUE_STEPS, EIGENVALUE_MARGIN = 20, 1.05  # for the largest eigenvalue
+# Measurements over which the rate is estimated: single ones vary with the restarts.
+RATE_GAPS = 3
+# Power iterations for the largest eigenvalue, and the factor by which their result is raised: they
+# approach it from below, and steps longer than its inverse diverge.
+EIGENVALUE_STEPS, EIGENVALUE_MARGIN = 20, 1.05
 # Faces have settled if no more than this fraction of the rows has changed its face since the last
 # measurement. If the goal is this few measurements away, going on is faster than Newton's method.
 SETTLED_SHARE, MAX_GAPS_LEFT = 0.01, 4

@@ -17,7 +17,11 @@ from primum._typing import Floats
 from primum.labellings.problem import LabelProblem, Solution, total_of
 from primum.solvers.newton import solve_newton
 
+# Steps that L-BFGS-B remembers, twice as many as by SciPy's default: they cost little compared with
+# a gradient.
 LBFGSB_MEMORY = 20
+# Where SciPy gives up early, it is started again from there, at most this often: a guard, because
+# each start makes progress.
 MAX_LBFGSB_STARTS = 100
 
 

@@ -30,21 +30,26 @@ from primum.solvers.sample import find_copies, sample_columns
 # the problem more ill-conditioned. It is raised if a round reduces the deviation only slightly,
 # which happens if the level is on the boundary of those that labellings can attain.
 FIRST_PENALTY, PENALTY_FACTOR, MAX_PENALTY = 1e2, 10.0, 1e5
+# Rounds of multipliers, at most: most leave less than SLOW_ROUND_SHARE, so that few are needed.
 MAX_PENALTY_ROUNDS = 30
-# A round that leaves more than this fraction of the least deviation so far is slow.
+# A round that leaves more than this fraction of the least deviation so far is slow: with a penalty
+# that is large enough it leaves far less.
 SLOW_ROUND_SHARE = 0.1
-# The deviation from the level may cost this fraction of the tolerance.
+# The deviation from the level may cost this fraction of the tolerance: the rest is for the gap.
 GAP_SHARE = 0.1
-# A row counts as on the hyperplane if the sine of its angle to it is smaller than this.
+# A row counts as on the hyperplane if the sine of its angle to it is smaller than this: about the
+# accuracy of the hyperplane.
 HYPERPLANE_TOLERANCE = 1e-9
-# Singular values of M_1 for the free rows below this fraction of the norm of their M are rounding.
+# Singular values of M_1 for the free rows below this fraction of the norm of their M are rounding:
+# of the square roots and products before them, with room to spare.
 FREE_RANK_TOLERANCE = 1e-9
 
 # The accuracy of the model is the square root of the gap of the labelled loss, so this loss is
 # minimised to this fraction of the tolerance: always in memory, elsewhere only if necessary.
 LOSS_TOLERANCE_SHARE = 1e-3
 
-# If a pivot is smaller, the unlabelled rows do not span all directions, and perhaps not the twin.
+# If a pivot is smaller, in coordinates where all rows have the second moment 1, the unlabelled rows
+# do not span all directions, and perhaps not the twin: its square is close to rounding.
 MIN_TWIN_PIVOT = 1e-6
 
 SolveLabels = Callable[[LabelProblem, float], Solution]

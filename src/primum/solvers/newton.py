@@ -77,22 +77,30 @@ from primum.solvers.faces import (
 )
 from primum.solvers.gradient import is_large, minimise_by_gradients
 
-SIGMA_GROWTH = 5.0  # of sigma; 3 to 10 work equally well
+# The factor of sigma from one point of the path to the next: 3 to 10 work equally well.
+SIGMA_GROWTH = 5.0
+# Newton steps at one sigma, at most: a dozen is typical.
 MAX_STEPS_PER_SIGMA = 50
 # If these do not suffice, sigma grows by the square root of its last factor, but at least by the
 # first number. After a point that took at most the second number of steps, it grows by the square
 # again. At the third number of points, even the least growth may not suffice.
 MIN_GROWTH, MAX_EASY_STEPS, MAX_IN_VAIN = 1.1, 10, 3
+# Steps of the active set that finishes a guess, at most: a right guess needs two or three.
 MAX_GUESSES = 10
 # A guess is worth a try once a step of sigma leaves this fraction of the undecided rows undecided:
 # before that, it is almost never right.
 MIN_STEADY_SHARE = 0.75
+# The line search ends once the slope is this fraction of the initial one: more accurate steps save
+# no Newton steps.
 LINE_SEARCH_ACCURACY = 0.1
-# Points that cost more than this, in units of the loss, are far from the end of the path.
+# Points that cost more than this, in units of the loss, are far from the end of the path, where the
+# shares of a prior need not be met exactly.
 EARLY_COST = 1e-6
-# After this many steps, every other step changes the multiplier of one class of a prior.
+# After this many steps, every other step changes the multiplier of one class of a prior: changing
+# all at once fails where hardly any label can move.
 MAX_JOINT_STEPS = 10
-MAX_SIGMA = 1e14  # times 1 / rms(p): beyond it, rounding dominates
+# Sigma, times rms(p), at most: beyond it, rounding dominates.
+MAX_SIGMA = 1e14
 # The gap to reach, as a fraction of the tolerance. A thousandth costs a few more steps and brings
 # the labels, not only the loss, close to their limit.
 GAP_GOAL = 1e-3
@@ -100,16 +108,19 @@ GAP_GOAL = 1e-3
 # labels that hardly affect the loss, compared with outlying rows, are decided only then.
 MAX_CLOSE_SIGMAS = 6
 # Rows with |p| below this fraction of its size at the centres are hardly decided: other labels may
-# be optimal too.
+# be optimal too, up to the accuracy of p.
 UNDECIDED_P = 1e-9
-# Singular values below this fraction of the longest column of M are rounding.
+# Singular values below this fraction of the longest column of M are rounding: they are roots of
+# eigenvalues of a Gram matrix, where rounding leaves half the digits, and a little more.
 RANK_ROUNDING = 1e-6
 # The last pivot of a singular Gram matrix is rounding but, after another small pivot, it can be as
 # large as this fraction of the first.
 MIN_SAFE_PIVOT = 1e-4
-# Singular Gram matrices larger than this are solved by proximal points, if these leave this little.
+# Singular Gram matrices larger than this are solved by proximal points, if these leave at most this
+# fraction of the right-hand side: their eigendecomposition takes many times as long.
 MAX_EIGH_SIZE, MAX_UNSOLVED = 600, 1e-8
-# A gap of at most this many times its rounding is near the end of the path, whatever the tolerance.
+# A gap of at most this many times its rounding is near the end of the path, whatever the tolerance:
+# a few more values of sigma lead to rounding.
 NEAR_END_FACTOR = 1e3
 
 
@@ -666,7 +677,7 @@ def _solve_gram(G: Floats, b: Floats, rounding: Rounding) -> Floats:
 # The first sigma, times the size of p at the start: much smaller ones forget the start, and much
 # larger ones need many steps. A fifth to five times as much takes about as long.
 FIRST_SIGMA = 25.0
-# A gap of at most this many times its rounding is rounding.
+# A gap of at most this many times its rounding is rounding, which is estimated and not bounded.
 ROUNDING_FACTOR = 10.0
 # If the labels of a start have more free parameters than this, gradients are tried first. Their
 # labels are not exact, so their gap has to be smaller than that of a guess by this factor: equal

@@ -35,25 +35,33 @@ from primum.rows import to_numpy
 from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path
 
-MIN_SAMPLE_ROWS = 2**13  # rows, but at least SAMPLE_PER_DIMENSION for each of the r dimensions
+# Rows of the sample, or SAMPLE_PER_DIMENSION for each of the r dimensions, if that is more: enough
+# to lead close to the optimum of all rows, and few compared with a pass.
+MIN_SAMPLE_ROWS = 2**13
 SAMPLE_PER_DIMENSION = 16
 # Switch from the sample to all rows when this fraction of the sample, or this many rows per
 # dimension, are undecided: at the end about r are, and near its end the path is hard to follow.
 UNDECIDED_SHARE = 0.02
 UNDECIDED_PER_DIMENSION = 3
-# The number of undecided rows has stopped decreasing if this fraction is left, this many times.
+# The number of undecided rows has stopped decreasing if this fraction is left, this many times: one
+# stage may decide few rows by chance.
 STALLED_SHARE, MAX_STALLED_STAGES = 0.9, 3
 # Scatters are singular in the direction of the constant, so this fraction of the mean of their
-# diagonal is added to it.
+# diagonal is added to it: far above rounding, and far below the accuracy of a sample.
 SCATTER_RIDGE = 1e-10
 # If the columns are normally distributed, A changes lengths by a fraction of about sqrt(r / n) at
 # most. A sample that needs more than this multiple of it lacks outlying rows, and stretching the
 # others does not replace them.
 MAX_CHANGE = 2.0
 
-MIN_DISTINCT_SHARE = 0.25  # fraction of distinct rows in a sample below which to look for copies
-MAX_DISTINCT_NUMBERS = 2**22  # maximum number of elements of the distinct rows (32 MB)
-KEY_DIGITS = 12  # to which projections of identical rows agree
+# If a smaller fraction of the rows of a sample are distinct, all rows are searched for copies: they
+# are then merged, which saves more than the search takes.
+MIN_DISTINCT_SHARE = 0.25
+# Numbers of the distinct rows that are kept in memory, at most (32 MB).
+MAX_DISTINCT_NUMBERS = 2**22
+# Digits to which projections of identical rows agree: sums in another order differ in the last two
+# or three.
+KEY_DIGITS = 12
 
 
 def sample_columns(
@@ -178,6 +186,7 @@ class _Distinct:
         )
 
 
+# Stands for more distinct rows than are kept.
 _NONE = _Distinct(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 

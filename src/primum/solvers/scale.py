@@ -51,18 +51,24 @@ from primum.solvers.newton import GAP_GOAL, SIGMA_GROWTH, Stage, Trial, solve_ne
 from primum.solvers.sample import find_copies, merge_copies, sample_columns, sample_stage
 from primum.solvers.surrogate import SurrogateRows, follow_surrogates
 
-# Newton steps, a pass each. With several classes, rows change sides in bulk more often, and other
-# ways are better.
+# Newton steps at one sigma, a pass each, at most. With several classes, rows change sides in bulk
+# more often, and other ways are better.
 MAX_PASSES_PER_SIGMA, MAX_PASSES_OF_CLASSES = 12, 5
-MAX_STRIDE = 1e3  # largest factor of sigma near an optimum of 0
-# Rounding of sums over many rows in double and in single precision, as a fraction.
+# The largest factor of sigma in a step of the path, near an optimum of 0, where the least sigma
+# that suffices is known but uncertain.
+MAX_STRIDE = 1e3
+# Rounding of sums over many rows in double and in single precision, as a fraction: the unit of
+# rounding, and two to three digits that long sums lose.
 SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
-# If no more rows than this are in memory, no surrogate is made.
+# If no more rows than this are in memory, no surrogate is made: a pass over them takes no time.
 MAX_UNMODELLED_ROWS = 2**12
-# If a step has to be shorter than this, Newton's method is given up.
+# If a step has to be shorter than this, Newton's method is given up: rows change sides in bulk, and
+# as short steps would follow.
 MIN_STEP_LENGTH = 0.1
-MAX_STAGES = 25  # values of sigma, at most
-# Steps that one pass tries if a full one is too long.
+# Values of sigma, at most: a factor of SIGMA_GROWTH each leads through seventeen digits.
+MAX_STAGES = 25
+# Lengths of steps that one pass tries if a full one is too long, as fractions of it: far below
+# MIN_STEP_LENGTH, because trying more of them costs no pass.
 STEP_LENGTHS = 2.0 ** -np.arange(1.0, 13.0)
 
 

@@ -49,19 +49,26 @@ from primum.solvers.newton import (
 )
 from primum.solvers.sample import copies_in
 
-MAX_SURROGATES = 12  # surrogates, at most: a pass each, or two
-# A pass collects about this many rows close to the hyperplane.
+# Surrogates, at most, each of which takes a pass or two: with more, Newton's steps on all rows are
+# no slower.
+MAX_SURROGATES = 12
+# A pass collects about this many rows close to the hyperplane: few enough to be solved for exactly
+# in no time.
 CLOSE_ROWS = 2**12
-# A row with at least this many copies in the sample is never collected.
+# A row with at least this many copies in the sample is never collected: all its copies would be,
+# and these are many times as many.
 MIN_MANY_COPIES = 16
 # At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
-# if that is more): those closest to the hyperplane.
+# if that is more): those closest to the hyperplane, which a step is the most likely to move.
 EXACT_ROWS, EXACT_PER_DIMENSION = 2**14, 8
-# The path of a surrogate is entered at this fraction of the last sigma, or earlier.
+# The path of a surrogate is entered at this fraction of the last sigma, two steps of the path back,
+# or earlier: the new rows move its optimum.
 ENTRY_SHARE = 1 / SIGMA_GROWTH**2
-# Values of sigma after the optimum of a surrogate is known, at most.
+# Values of sigma after the optimum of a surrogate is known, at most: a guard, because the path ends
+# as soon as undecided rows cost little.
 MAX_EXTRA_SIGMAS = 20
-# On the path, rows that are not decided may cost this fraction of the goal.
+# On the path, rows that are not decided may cost this fraction of the goal: little compared with
+# what the surrogate itself may cost.
 UNDECIDED_GAP_SHARE = 1e-2
 
 
