@@ -7,8 +7,9 @@ imported only when it is used.
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -289,10 +290,9 @@ def compare(
     baseline = as_list(baseline)
     check_in_memory(X=X, X_unlabeled=X_unlabeled)
     check_independence(independent_rows, group, groups)
-    problem = read_problem(
-        *(X, y, X_unlabeled, groups, target, independent_rows, chosen, target_kind),
-        *(id, group, exclude, missing, decimal),
-    )
+    roles = {"id": id, "group": group, "exclude": exclude, "missing": missing, "decimal": decimal}
+    assumed = {"independent_rows": independent_rows, "target_kind": target_kind}
+    problem = read_problem(X, y, X_unlabeled, groups, target, chosen, roles, **assumed)
     if problem is not None:
         X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
         chosen = problem.chosen
@@ -313,11 +313,11 @@ def compare(
     check_numbers(n_repeats, equivalence, level, time_budget)
     judged = table.target.judged_by(scoring, cost, positive)
     seed = read_seed(random_state)
-    plan = read_plan(
-        ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed),
-        *(baseline, methods, prepare, judged),
-        learns_from_labels=problem is None or prepare is not problem.transformer,
-    )
+    plan = ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed)
+    plan = read_plan(plan, baseline, methods, prepare, judged)
+    may_learn = problem is None or prepare is not problem.transformer
+    if may_learn and plan.cross_fitted and needs_labels(prepare, table.X):
+        plan = replace(plan, nested=True)
     loss = table.target.loss(judged, positive)
     drift = drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
@@ -366,28 +366,22 @@ def given_or_default(
     entries: Any, parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
 ) -> Any:
     """Return the user's entries, with names replaced by models, or all default ones."""
-    if entries is not None and not isinstance(entries, str):
-        entries = [_spelled(e, list(ON_REQUEST)) if isinstance(e, str) else e for e in entries]
-        named = [entry for entry in entries if isinstance(entry, str)]
-        models: dict[str, Any] = {}
-        if any(name not in ON_REQUEST for name in named):
-            models = {entry[0]: entry for entry in default()}
-        return [
-            _by_name(entry, models, parameter, on_request) if isinstance(entry, str) else entry
-            for entry in entries
-        ]
-    if entries != "default":
-        raise ValueError(
-            f"{parameter} must be 'default' or a list of (name, estimator), got {entries!r}."
-        )
-    return default()
+    if entries is None or isinstance(entries, str):
+        if entries != "default":
+            raise ValueError(
+                f"{parameter} must be 'default' or a list of (name, estimator), got {entries!r}."
+            )
+        return default()
+    by_name = partial(_by_name, parameter, cache(default), on_request)
+    return [by_name(entry) if isinstance(entry, str) else entry for entry in entries]
 
 
 def _by_name(
-    name: str, models: dict[str, Any], parameter: str, on_request: Callable[[str], Any]
+    parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any], name: str
 ) -> Any:
-    if name in ON_REQUEST:
-        return name, on_request(name), False
+    if (requested := _spelled(name, list(ON_REQUEST))) in ON_REQUEST:
+        return requested, on_request(requested), False
+    models = {entry[0]: entry for entry in default()}
     name, names = _spelled(name, list(models)), [*models, *ON_REQUEST]
     if name not in models:
         raise ValueError(
@@ -414,7 +408,8 @@ def read_transformer(prepare: Any, X: Any) -> Any:
 def needs_labels(prepare: Any, X: Any) -> bool:
     """Return whether a transformer, such as SelectKBest, cannot be fitted to rows without labels.
 
-    Such a transformer must not see labels of held-out rows, which cross-fitting would allow.
+    Such a transformer must not see labels of held-out rows, which cross-fitting would allow. Then
+    no method may judge itself.
     """
     if prepare is None or isinstance(prepare, StandardScaler):
         return False
@@ -428,12 +423,7 @@ def needs_labels(prepare: Any, X: Any) -> bool:
 
 
 def read_plan(
-    empty: ComparisonPlan,
-    baseline: Any,
-    methods: Any,
-    prepare: Any,
-    scoring: Any,
-    learns_from_labels: bool,
+    empty: ComparisonPlan, baseline: Any, methods: Any, prepare: Any, scoring: Any
 ) -> ComparisonPlan:
     """Return a plan with the classifiers that the user gave, or the default ones.
 
@@ -447,9 +437,6 @@ def read_plan(
         Put before every classifier.
     scoring : str, callable or Objective
         The scoring of methods that judge themselves. An objective gives the others decision rules.
-    learns_from_labels : bool
-        Whether the transformer may learn from labels. Then no method may judge itself, because it
-        would see labels of held-out rows.
     """
     target = empty.table.target
     ruled = isinstance(scoring, Objective) and scoring.has_rule
@@ -472,8 +459,6 @@ def read_plan(
     _check_learners(plan)
     if ruled:
         plan = _with_rules(plan, scoring)
-    if learns_from_labels and plan.cross_fitted and needs_labels(prepare, plan.table.X):
-        plan = replace(plan, nested=True)
     return plan.judged_by(scoring)
 
 
@@ -529,24 +514,20 @@ def _check_names(plan: ComparisonPlan) -> None:
 
 
 def read_problem(
-    X: Any,
-    y: Any,
-    X_unlabeled: Any,
-    groups: Any,
-    target: str | None,
-    independent_rows: bool,
-    chosen: Any,
-    target_kind: str,
-    *columns: Any,
+    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: Any, chosen: Any, roles: Any, **how: Any
 ) -> "TableProblem | None":
-    """Return the problem in a table, or None if there is no target."""
+    """Return the problem in a table, or None if there is no target.
+
+    ``roles`` has the arguments of ``compare`` that only a table can have, ``how`` further ones of
+    ``table_problem``.
+    """
     if (target is None) == (y is None):
         raise ValueError(
             "Pass the labels either as y, or as target, the name of a column of X"
             f"{'; both are given' if y is not None else ''}."
         )
     if target is None:
-        _refuse_columns(chosen, columns)
+        _refuse_columns(chosen, roles.values())
         return None
     if groups is not None:
         raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
@@ -556,16 +537,12 @@ def read_problem(
     if chosen is not None and not isinstance(chosen, str):
         rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
         chosen = chosen_mask(rows, count_rows(frame))
-    id, group, exclude, missing, decimal = columns
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    return table_problem(
-        *(frame, target, id, group, exclude, missing, independent_rows, chosen),
-        *(target_kind, decimal),
-    )
+    if roles["decimal"] not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {roles['decimal']!r}.")
+    return table_problem(frame, target, chosen=chosen, **roles, **how)
 
 
-def _refuse_columns(chosen: Any, columns: Sequence[Any]) -> None:
+def _refuse_columns(chosen: Any, columns: Iterable[Any]) -> None:
     """Raise an error for arguments that only a table with a target can have."""
     if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
         raise ValueError(
