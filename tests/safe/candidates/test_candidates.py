@@ -117,7 +117,7 @@ def test_ridge_is_scikit_learns():
     rows, labels, new = problem(4, weighted=True)
     own = labels.take(TRAIN)
     pipeline = make_pipeline(StandardScaler(), RidgeCV(alphas=linear.RIDGES))
-    pipeline.fit(rows.labeled[TRAIN], own.one_hot, ridgecv__sample_weight=own.weight)
+    pipeline.fit(rows.labeled[TRAIN], own.values, ridgecv__sample_weight=own.weight)
     ours = CANDIDATES["ridge"].prepare(rows).fit(TRAIN, labels)
     expected = nearest_shares(pipeline.predict(new))
     np.testing.assert_allclose(ours.predict(new), expected, atol=1e-10)
@@ -178,7 +178,7 @@ def test_number_of_neighbours_has_the_least_leave_one_out_loss():
             rest = np.delete(np.arange(len(TRAIN)), i)
             nearest = NearestNeighbors(n_neighbors=count).fit(X[rest])
             found = nearest.kneighbors(X[[i]], return_distance=False)[0]
-            scores[i] = own.one_hot[rest][found].mean(axis=0)
+            scores[i] = own.values[rest][found].mean(axis=0)
         return graphs.half_brier(scores, own)
 
     losses = {count: loss(count) for count in graphs.NEIGHBOR_COUNTS if count < len(TRAIN)}
@@ -282,7 +282,7 @@ def test_only_some_of_many_labels_are_checked(monkeypatch):
     monkeypatch.setattr(graphs, "MAX_GRAM_LABELS", L)
     among = CANDIDATES["spreading"].prepare(rows).options[2].among[np.ix_(TRAIN, TRAIN)]
     np.fill_diagonal(among, 0.0)
-    scores = graphs.shares_of_mass(among @ own.weighted, own.shares)[np.isin(TRAIN, checked)]
+    scores = graphs.shares_of_mass(among @ own.weighted, own.mean)[np.isin(TRAIN, checked)]
     expected = graphs.half_brier(scores, labels.take(checked))
     found = prepared._left_out_loss(masses[2], path.diagonal[2], TRAIN, labels)
     assert found == pytest.approx(expected, abs=1e-4)
@@ -303,7 +303,7 @@ def test_a_training_set_may_have_no_row_of_a_sample(monkeypatch, name):
     scores = prepared.held_out(train, test, labels)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-6)
     if name != "spreading":
-        np.testing.assert_allclose(scores, [labels.take(train).shares] * 5, atol=1e-12)
+        np.testing.assert_allclose(scores, [labels.take(train).mean] * 5, atol=1e-12)
     np.testing.assert_allclose(prepared.fit(train, labels).predict(rows.labeled).sum(axis=1), 1.0)
 
 
@@ -391,7 +391,7 @@ def test_deformed_kernel_has_its_definition():
 def test_labelled_kernel_is_kernel_ridge_with_an_intercept():
     rows, labels, _ = problem()
     model = CANDIDATES["kernel (labelled)"].prepare(rows).fit(TRAIN, labels)
-    X, y = StandardScaler().fit_transform(rows.labeled[TRAIN]), labels.one_hot[TRAIN]
+    X, y = StandardScaler().fit_transform(rows.labeled[TRAIN]), labels.values[TRAIN]
     K = rbf_kernel(X, gamma=model.gamma)
     residual = y - K @ model.coef - model.intercept
     np.testing.assert_allclose(residual.sum(axis=0), 0.0, atol=1e-8)

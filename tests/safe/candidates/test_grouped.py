@@ -33,12 +33,12 @@ def test_errors_are_those_of_fits_without_the_group(weighted, container):
         total = 0.0
         for group in range(N_GROUPS):
             out = labels.groups == group
-            ridge = Ridge(penalty).fit(X[~out], labels.one_hot[~out], sample_weight=weight[~out])
-            squares = (labels.one_hot[out] - ridge.predict(X[out])) ** 2
+            ridge = Ridge(penalty).fit(X[~out], labels.values[~out], sample_weight=weight[~out])
+            squares = (labels.values[out] - ridge.predict(X[out])) ** 2
             total += float(np.sum(weight[out, None] * squares))
         expected.append(total / (2 * weight.sum()))
     rows = Principal.of(container(X), labels.weight)
-    *_, found = ridge_path(rows, labels.one_hot, penalties, labels.groups)
+    *_, found = ridge_path(rows, labels.values, penalties, labels.groups)
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 

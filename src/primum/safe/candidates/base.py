@@ -328,14 +328,6 @@ class ClassTargets(Targets):
         return self.codes
 
     @property
-    def values(self) -> Floats:  # noqa: D102
-        return self.one_hot
-
-    @property
-    def mean(self) -> Floats:  # noqa: D102
-        return self.shares
-
-    @property
     def are_equal(self) -> bool:  # noqa: D102
         return len(self.present) == 1
 
@@ -355,14 +347,14 @@ class ClassTargets(Targets):
         return np.sort(np.concatenate(parts))
 
     @property
-    def one_hot(self) -> Floats:
-        """One column per class."""
+    def values(self) -> Floats:
+        """The one-hot labels, with one column per class."""
         return np.asarray(np.eye(self.n_classes)[self.codes])
 
     @property
     def weighted(self) -> Floats:
         """One column per class, times the weights of the rows."""
-        return self.one_hot if self.weight is None else self.one_hot * self.weight[:, None]
+        return self.values if self.weight is None else self.values * self.weight[:, None]
 
     @property
     def present(self) -> Index:
@@ -370,10 +362,10 @@ class ClassTargets(Targets):
         return np.unique(self.codes)
 
     @property
-    def shares(self) -> Floats:
+    def mean(self) -> Floats:
         """The share of every class, by weight, among the labels drawn at random."""
         if self.chosen is not None and not self.chosen.all():
-            return replace(self.take(np.flatnonzero(~self.chosen)), chosen=None).shares
+            return replace(self.take(np.flatnonzero(~self.chosen)), chosen=None).mean
         counts = np.bincount(self.codes, self.weight, self.n_classes)
         return np.asarray(counts / counts.sum())
 
@@ -547,7 +539,9 @@ class PreparedRows(PreparedAsGiven[Fitted]):
         The rows.
     fit_rows : callable
         Function of labelled training rows, their labels, a seed and a scaling that returns the
-        model. note : str What was approximated.
+        model.
+    note : str
+        What was approximated.
     """
 
     rows: SharedRows
@@ -568,7 +562,9 @@ class Supervised(Candidate[Fitted]):
         Its name.
     fit_rows : callable
         Function of labelled training rows, their labels, a seed and a scaling that returns the
-        model. growth : float, default=1 The power of the number of rows with which its time grows.
+        model.
+    growth : float, default=1
+        The power of the number of rows with which its time grows.
     most_labeled : int or None, default=None
         Of more labelled rows, a random sample is used; None: all.
     """

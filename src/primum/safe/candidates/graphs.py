@@ -142,7 +142,7 @@ def shares_of_mass(mass: Floats, default: Floats) -> Floats:
 
 def half_brier(scores: Floats, labels: ClassTargets) -> float:
     """Return half the Brier score, which chooses among options."""
-    loss = 0.5 * np.sum((scores - labels.one_hot) ** 2, axis=1)
+    loss = 0.5 * np.sum((scores - labels.values) ** 2, axis=1)
     return float(np.average(loss, weights=labels.weight))
 
 
@@ -174,13 +174,13 @@ class Diffusion:
 
     def scores(self, test: Index, train: Index, labels: ClassTargets) -> Floats:
         """Return the scores of labelled rows, given the labels of the training rows."""
-        return shares_of_mass(self.among[np.ix_(test, train)] @ labels.weighted, labels.shares)
+        return shares_of_mass(self.among[np.ix_(test, train)] @ labels.weighted, labels.mean)
 
     def left_out_loss(self, train: Index, labels: ClassTargets) -> float:
         """Return the mean loss of the training rows, each scored without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
-        return half_brier(shares_of_mass(among @ labels.weighted, labels.shares), labels)
+        return half_brier(shares_of_mass(among @ labels.weighted, labels.mean), labels)
 
 
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
@@ -216,7 +216,7 @@ def spread_labels(
 def scores_of_all(S: Any, damping: float, train: Index, labels: ClassTargets) -> Floats:
     """Return the scores of all rows of a graph, given the labels of the training rows."""
     mass = spread_labels(S, [damping], train, labels, slice(None), np.float64)[0]
-    return shares_of_mass(mass, labels.shares)
+    return shares_of_mass(mass, labels.mean)
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class PreparedManyLabels(PreparedOnGraph):
 
     def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
         *_, mass = self._best(train, labels)
-        return shares_of_mass(mass[test], labels.take(train).shares)
+        return shares_of_mass(mass[test], labels.take(train).mean)
 
     def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
@@ -306,7 +306,7 @@ class PreparedManyLabels(PreparedOnGraph):
         rows = self.checked[trained]
         checked = labels.take(rows)
         rest = np.maximum(mass[rows] - diagonal[trained, None] * checked.weighted, 0.0)
-        return half_brier(shares_of_mass(rest, labels.take(train).shares), checked)
+        return half_brier(shares_of_mass(rest, labels.take(train).mean), checked)
 
 
 def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
@@ -346,7 +346,7 @@ def neighbors(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> Neig
     """Return nearest labelled rows, their number chosen by leave-one-out."""
     change = scaling(X)
     scaled = change.transform(X)
-    return NeighborModel(change, scaled, labels.one_hot, _best_count(scaled, labels))
+    return NeighborModel(change, scaled, labels.values, _best_count(scaled, labels))
 
 
 def _best_count(X: Any, labels: ClassTargets) -> int:
@@ -358,7 +358,7 @@ def _best_count(X: Any, labels: ClassTargets) -> int:
         return 1
     nearest = NearestNeighbors(n_neighbors=most).fit(X).kneighbors(return_distance=False)
     counts = sorted({min(count, most) for count in NEIGHBOR_COUNTS})
-    sums = np.cumsum(labels.one_hot[nearest], axis=1)
+    sums = np.cumsum(labels.values[nearest], axis=1)
     return min(counts, key=lambda count: half_brier(sums[:, count - 1] / count, labels))
 
 

@@ -102,7 +102,7 @@ def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, fl
 def _loss(X: Any, labels: ClassTargets, alpha: float, train: Index, test: Index) -> float:
     """Return the squared hinge loss of the rows test."""
     margins = _machine(X[train], labels.take(train), alpha).decision_function(X[test])
-    signs = 2.0 * labels.one_hot[test][:, labels.present] - 1.0
+    signs = 2.0 * labels.values[test][:, labels.present] - 1.0
     if margins.ndim == 1:
         signs = signs[:, 1]
     losses = np.maximum(0.0, 1.0 - signs * margins) ** 2

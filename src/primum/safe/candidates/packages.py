@@ -57,7 +57,9 @@ class Package:
     name : str
         The name for installing and importing it, and of the candidate.
     classifier, regressor : str
-        Names of the classes. licence : str What to know before installing it, in a sentence.
+        Names of the classes.
+    licence : str
+        What to know before installing it, in a sentence.
     seed : str
         The parameter for the seed.
     settings : mapping
