@@ -15,8 +15,8 @@ import numpy as np
 
 from primum._typing import Floats
 
-# Residual at convergence, relative to the right-hand side: some digits above rounding, which
-# restarts reach, because they compute the residual anew.
+# Residual at convergence, relative to the right-hand side: a few digits above rounding, which
+# restarts reach because they recompute the residual.
 RESIDUAL_TOLERANCE = 1e-12
 # Steps in all and restarts, at most. Equations that need more are too ill-conditioned for this
 # method, and the caller says so (``iterative.MAX_RESIDUAL``).

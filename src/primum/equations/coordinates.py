@@ -40,12 +40,12 @@ from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, reduce_parts, to_numpy
 
 # Reciprocal condition numbers of A: below the first the basis is corrected, because rounding has
-# left it fewer than ten digits; below the second, less than the rounding of many sums, A does not
-# tell the rank either.
+# left it fewer than ten digits; below the second, which is less than the rounding of many sums, A
+# does not show the rank either.
 MIN_ACCURATE_RCOND = 1e-6
 MIN_RANK_RCOND = 1e-10
-# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: of sums
-# of many products of the same sign, added one by one, that of 10^5 terms.
+# Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: that of
+# sums of 10^5 products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
 # The equations of some of the rows are factorised up to this many unknowns (features times
 # classes), which take 32 MB; beyond that, conjugate gradients are faster. One column is always

@@ -22,7 +22,7 @@ T = TypeVar("T")
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
 Linear = tuple[Floats, Any]
 
-# Columns of an upper triangle from which on LAPACK's product with it is faster than that of a full
+# From this many columns on, LAPACK's product with an upper triangle is faster than one with a full
 # matrix: smaller triangles save no time.
 MIN_TRIANGLE_SIZE = 64
 # Arrays of at most this many bytes are sent to a device once and kept there for all blocks of a

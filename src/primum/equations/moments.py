@@ -41,7 +41,7 @@ from primum.rows.array import BLOCK_NUMBERS
 # more than this factor, and so costs a digit; at least 10 of 11 values of a sparse column are then
 # non-zero.
 MAX_CANCELLATION = 10.0
-# Whether columns are spread about 0 is estimated from this many rows of a block: a guess only,
+# Whether columns are spread about 0 is estimated from this many rows of a block: this is a guess,
 # which is checked with the sums and costs one centred pass if it is wrong.
 SPREAD_SAMPLE_ROWS = 64
 # Sums of squares below this have lost some or all digits to underflow.

@@ -35,8 +35,8 @@ from primum.rows import (
     within,
 )
 
-# If there are more unlabelled rows than this, only a random sample of this size is in memory: as
-# many as any of its users asks for.
+# If there are more unlabelled rows than this, only a random sample of this size is in memory: the
+# most that any use of it needs.
 MAX_SAMPLED_ROWS = 20_000
 # With more columns than this, the covariance (32 MB at this limit) is not formed.
 MAX_COVARIANCE_COLUMNS = 2000
@@ -106,7 +106,7 @@ def _drawn(n_rows: int, seed: int) -> Index:
     """Return the sorted positions of the rows in the sample."""
     if n_rows <= MAX_SAMPLED_ROWS:
         return np.arange(n_rows)
-    # Not the stream of random numbers by which candidates draw samples from this sample.
+    # Candidates draw from this sample with another stream of random numbers.
     rng = np.random.default_rng([seed, 1])
     return np.sort(rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False))
 

@@ -21,7 +21,7 @@ SHARE_TOLERANCE = 1e-8
 # nobody reads them to six digits.
 SCORE_TOLERANCE = 1e-6
 # A score difference up to this size that the gap can explain does not count as a move: it changes
-# no predicted class but those of rows at the boundary.
+# only predictions of rows at the boundary.
 MAX_EXPLAINED_SHIFT = 1e-4
 # The attributes whose unit is that of a squared target.
 SQUARES = (

@@ -63,7 +63,7 @@ class LeastSquaresFamily:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Those of all rows; an error if there are so many columns that there are none."""
+        """The coordinates of all rows; raise an error if there are too many columns for them."""
         if (coordinates := self.equations.coordinates) is None:
             raise ValueError(
                 f"With {len(self.equations.center)} features, more than {MAX_FORMED_COLUMNS}, and "

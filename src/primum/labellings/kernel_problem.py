@@ -71,7 +71,7 @@ class StackedMetric:
 
 
 def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
-    """Return the least-squares fits to rows, of which the first have the labels y."""
+    """Return the least-squares fits to rows; y are the labels of the first ones."""
     rows, weight, L = features.rows, features.weight, len(y)
     of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
     coordinates = features.coordinates(alpha)

@@ -34,7 +34,7 @@ from primum.labellings.problem import LabelProblem, ProblemColumns, ProvenGap, c
 from primum.labellings.sets import LabelInterval, LabelSet
 
 # Multiples of the gradient of the labelled loss that are tried in a proof, relative to its size:
-# the best is unknown, and any within a factor of about three of it nearly as good.
+# the best is unknown, and any within a factor of about three of it is nearly as good.
 GRADIENT_MULTIPLES = 10.0 ** np.arange(-2, 13)
 
 

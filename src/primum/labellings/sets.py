@@ -46,7 +46,7 @@ PROJECTION_ROUNDING = 1e-14
 MIN_INTERVAL_LENGTH = 1e-150
 # Faces are encoded as integers of 64 bits: one bit per class, one for the sign and one to spare.
 MAX_CLASSES = 62
-# Positions of no rows: labels that are the same for all rows stay the same object for these.
+# Positions of no rows: ``take`` returns the same object for them if all rows have the same set.
 NO_POSITIONS = np.zeros(0, dtype=np.intp)
 
 
@@ -139,7 +139,7 @@ class LabelInterval(LabelSet):
     low, high : float or array
         The bounds, one for all rows or one for each.
     bounds : PerRow or None
-        Pairs of bounds from which ``take`` selects those of some rows.
+        Pairs of bounds, for ``take`` to select those of some rows.
     """
 
     low: Any = 0.0
@@ -211,7 +211,7 @@ class Simplex(LabelSet):
     possible : array (n, K) or None
         Which classes each row can have; None: all.
     masks : PerRow or None
-        The masks from which ``take`` selects those of some rows.
+        The masks, for ``take`` to select those of some rows.
     """
 
     n_classes: int

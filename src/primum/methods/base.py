@@ -171,7 +171,7 @@ def fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
 def predicted_classes(decisions: Any, classes: AnyArray) -> Any:
     """Return the class of every row.
 
-    For two classes, with one decision value per row, it is the second where the value is at least
+    For two classes, with one decision value per row, it is the second if the value is at least
     0; for more, the class with the largest value, and the first of them if several are equal. The
     classes are on the device of the decision values, unless they are not numbers.
     """
@@ -235,7 +235,7 @@ class ClassPredictionMixin(LinearClassifierMixin):
         Returns
         -------
         array of shape (n_samples,)
-            For two classes, the second where the decision function is at least 0; for more, the
+            For two classes, the second if the decision function is at least 0; for more, the
             class with the largest decision value, and the first of them if several are equal.
         """
         return predicted_classes(self.decision_function(X), self.classes_)

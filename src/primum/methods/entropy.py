@@ -345,6 +345,6 @@ def _refuse_large_values(data: MachineData) -> None:
     largest = float(abs(data.X).max())
     if largest > MAX_FEATURE:
         raise ValueError(
-            f"X has values up to {largest:.1e}, for which logistic regression overflows: rescale "
+            f"X has values up to {largest:.1e}, so logistic regression would overflow: rescale "
             "the features, for example with StandardScaler."
         )

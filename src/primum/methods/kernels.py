@@ -181,7 +181,7 @@ class KernelClassifier(
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of every row.
 
-        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        For two classes it is the score minus 1/2: the second class is predicted if it is at
         least 0. For more it is the score of every class: the class with the largest is predicted.
 
         Parameters

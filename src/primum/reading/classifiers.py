@@ -268,7 +268,7 @@ def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
 
 
 class NamedClassifier(ClassifierMixin, BaseEstimator):
-    """A wrapper by which a classifier for class codes and -1 learns from class names and None.
+    """A wrapper that lets a classifier for class codes and -1 learn from class names and None.
 
     Parameters
     ----------

@@ -209,8 +209,8 @@ def check_every_class(number: int, labels: KnownLabels, train: Index) -> None:
         )
 
 
-# The number of attempts to distribute groups so that every training set has every class: a few
-# fail by chance, and if all of these fail it is hardly possible.
+# The number of attempts to distribute groups so that every training set has every class: a few may
+# fail by chance, but if all of them fail, it is hardly possible.
 MAX_GROUP_ATTEMPTS = 20
 NEED_GROUPS = (
     GroupKFold,

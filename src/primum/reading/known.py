@@ -48,8 +48,8 @@ from primum.rows import LabeledRows
 Drawn = TypeVar("Drawn", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
-# A few different numbers with at least this many labels each, on average, may be classes: numbers
-# that are measured seldom repeat.
+# A few different numbers with at least this many labels each, on average, may be classes:
+# measurements seldom repeat.
 MIN_LABELS_PER_NUMBER = 2
 SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}"
 
@@ -390,7 +390,7 @@ def drawn_confidence(
     n_classes, n_unlabeled : int
         Numbers of classes and of unlabelled rows.
     level : float
-        The probability with which they contain all shares, as with ``prior="confidence"``.
+        The probability that they contain all shares, as with ``prior="confidence"``.
 
     Returns
     -------

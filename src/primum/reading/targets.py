@@ -22,7 +22,7 @@ from primum.rows import to_numpy
 
 UNKNOWN = "NaN, None or pd.NA"
 # Bounds widen the range of the targets within this many times the range of the known ones. That
-# range is the unit of tolerances, in which bounds far away would leave no digit of the known ones.
+# range is the unit of tolerances: with bounds far away, no digit of the known ones would be left.
 MAX_BOUND_DISTANCE = 10.0
 # Losses are squares, and those of larger numbers, or sums of them, overflow.
 MAX_SQUARED = 1e150
@@ -110,7 +110,7 @@ class KnownTargets(LabelIndices):
         return LabelInterval.of_rows(self.bounds, pair)
 
     def scale(self, shifted: bool) -> "TargetScale":
-        """Return the scale on which all targets, known and possible, span a range of 1.
+        """Return the scale that gives all targets, known and possible, a range of 1.
 
         Bounds far from all known targets are left out: tolerances are in units of the range, and
         must not grow with bounds that hardly matter. ``shifted`` lets the scale begin at 0, which
@@ -137,7 +137,7 @@ SomeKnown = TypeVar("SomeKnown", bound=Known, covariant=True)
 
 @dataclass(frozen=True)
 class TargetScale:
-    """The scale ``(y - shift) / width``, on which the fit does not depend on the units of y."""
+    """The scale ``(y - shift) / width``, which makes a fit independent of the units of y."""
 
     shift: float
     width: float

@@ -17,7 +17,7 @@ T = TypeVar("T")
 # that threads seldom wait for each other between two NumPy calls.
 BLOCK_NUMBERS = 2**19
 # An accelerator needs few, large blocks: this many, unless they would be smaller than 1 GB in
-# float64. A device that holds the rows has room for a few arrays of a sixteenth of them.
+# float64. A device that holds the rows has room for a few arrays of a sixteenth of their size.
 DEVICE_BLOCKS, MIN_DEVICE_BLOCK_NUMBERS = 16, 2**27
 # Numbers worth collecting from rows in single precision (``Rows.collectable``): fewer than from
 # others, because passes on a device are fast compared with main memory.

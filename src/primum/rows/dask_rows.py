@@ -46,7 +46,7 @@ SECONDS_BETWEEN_CHECKS = 2.0
 # ...
 MAX_IDLE_SECONDS = 60.0
 # ... and how long all workers may be paused, because they are short of memory, or the scheduler
-# may not respond, because it is busy with many tasks: both can pass, so ten times as long.
+# may not respond, because it is busy with many tasks: both may end, so this is ten times as long.
 MAX_BUSY_SECONDS = 600.0
 # How long to wait for an answer of the scheduler before trying again, in seconds: a scheduler that
 # is not busy answers in a fraction of one.

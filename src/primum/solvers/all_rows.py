@@ -17,8 +17,8 @@ from primum.labellings.sets import best_differs, undecided_rows
 from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
 from primum.solvers.faces import n_contrasts
 
-# If a larger fraction of the rows stays undecided, the twin may be feasible: otherwise about as
-# many rows as dimensions do, which are far fewer.
+# If a larger fraction of the rows stays undecided, the twin may be feasible: otherwise only about
+# as many rows as there are dimensions stay so.
 MIN_FEASIBLE_SHARE = 0.05
 # Rows are close if they would be undecided at sigma / MAX_BAND: those are the ones that a step of
 # sigma (``newton.SIGMA_GROWTH``) may move. If too many would be, or if there are several classes,

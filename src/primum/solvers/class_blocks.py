@@ -27,9 +27,9 @@ from scipy.linalg import lapack
 
 from primum._typing import Floats, Index, Mask
 
-# The ridge of a proximal point, as a fraction of the largest diagonal entry, and their number, at
-# most. Each point divides what is left along an eigenvalue by one plus its ratio to the ridge, so
-# that few suffice unless it is rounding.
+# The ridge of a proximal point, as a fraction of the largest diagonal entry, and the maximum number
+# of points. Each point divides what is left along an eigenvector by one plus the ratio of its
+# eigenvalue to the ridge, so a few suffice unless the eigenvalue is rounding.
 PROXIMAL_RIDGE, MAX_PROXIMAL_POINTS = 1e-9, 5
 # Factors are kept in memory if they are at most this many times as large as G, which is in memory
 # too. Otherwise they are computed again whenever they are needed.

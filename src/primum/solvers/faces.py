@@ -34,7 +34,7 @@ MAX_DIRECT_SIZE, FACE_CG_TOLERANCE, MAX_FACE_CG_STEPS = 2500, 1e-6, 500
 # descent direction; if the steps do not reach it, the system is solved exactly.
 MIN_ROUGH_SIZE, MAX_ROUGH_STEPS, ROUGH_RESIDUAL = 100, 8, 0.3
 # Systems of at least this many labels are solved class by class, if that is less work: smaller ones
-# take no time.
+# take hardly any time.
 MIN_BY_CLASS_SIZE = 600
 # Gram matrices of faces that are only added up are in memory this many at a time: enough to fill
 # the calls, few enough for the memory.

@@ -192,8 +192,8 @@ def _psi(problem: LabelProblem, point: DualPoint, sigma: float) -> float:
 class Trial:
     """A labelling, its gap, and whether it is the optimal labelling closest to the centres.
 
-    ``nu`` are the multipliers of a prior, with which the gap was computed, and ``feasible`` is
-    whether its bounds are met: a labelling outside them is no solution, however small its gap.
+    ``nu`` are the multipliers of a prior that gave the gap, and ``feasible`` is whether its bounds
+    are met: a labelling outside them is no solution, however small its gap.
     """
 
     q: Floats

@@ -59,8 +59,8 @@ MAX_CHANGE = 2.0
 MIN_DISTINCT_SHARE = 0.25
 # Numbers of the distinct rows that are kept in memory, at most (32 MB).
 MAX_DISTINCT_NUMBERS = 2**22
-# Digits to which projections of identical rows agree: sums in another order differ in the last two
-# or three.
+# Projections of identical rows agree to this many digits: sums in another order differ in the last
+# two or three.
 KEY_DIGITS = 12
 
 

@@ -63,7 +63,7 @@ SUM_ROUNDING, SINGLE_SUM_ROUNDING = 1e-13, 1e-5
 # If no more rows than this are in memory, no surrogate is made: a pass over them takes no time.
 MAX_UNMODELLED_ROWS = 2**12
 # If a step has to be shorter than this, Newton's method is given up: rows change sides in bulk, and
-# as short steps would follow.
+# equally short steps would follow.
 MIN_STEP_LENGTH = 0.1
 # Values of sigma, at most: a factor of SIGMA_GROWTH each leads through seventeen digits.
 MAX_STAGES = 25

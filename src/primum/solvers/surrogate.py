@@ -55,8 +55,8 @@ MAX_SURROGATES = 12
 # A pass collects about this many rows close to the hyperplane: few enough to be solved for exactly
 # in no time.
 CLOSE_ROWS = 2**12
-# A row with at least this many copies in the sample is never collected: all its copies would be,
-# and these are many times as many.
+# A row with at least this many copies in the sample is never collected: all its copies would be
+# collected with it, and there are many times as many of them.
 MIN_MANY_COPIES = 16
 # At most this many rows are exact (or per dimension and contrast, or as many as a pass may collect,
 # if that is more): those closest to the hyperplane, which a step is the most likely to move.

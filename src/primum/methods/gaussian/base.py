@@ -301,7 +301,7 @@ class LDAClassifier(GenerativeClassifier):
     ----------
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
-        identity, for which, with ``prior="equal"``, the class of the nearest mean is predicted.
+        identity, which with ``prior="equal"`` predicts the class of the nearest mean.
     prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means those of the labelled rows.

@@ -75,7 +75,7 @@ class EMLDAClassifier(GenerativeClassifier):
     n_iter_ : int
         Number of iterations.
     supervised_ : LDAClassifier
-        The supervised twin, from which EM starts.
+        The supervised twin, where EM starts.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -138,7 +138,7 @@ class EMLDAClassifier(GenerativeClassifier):
         self._keep_soft_labels(rows, self._posterior(rows.unlabeled))
 
     def _iterate(self, family: GaussianFamily, rows: GenerativeRows, Z: Floats) -> GaussianModel:
-        """Return the model at which the likelihood gains no more than the tolerance."""
+        """Return the model once the likelihood gains no more than the tolerance."""
         Q = self.supervised_._posterior(rows.unlabeled)
         path: list[float] = []
         gain = np.inf

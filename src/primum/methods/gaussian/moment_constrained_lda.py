@@ -35,7 +35,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     ----------
     covariance : {"full", "spherical"}, default="full"
         The common covariance: any matrix (linear discriminant analysis), or a multiple of the
-        identity (nearest mean), for which only the class means are shifted, all by the same vector.
+        identity (nearest mean), where the map only shifts all class means by the same vector.
     prior : {"equal"}, dict or array-like of shape (n_classes,), default=None
         Shares of the classes: a dict with the share of every class, or an array in the order of
         ``classes_``. None means those of the labelled rows.
@@ -62,7 +62,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
     intercept_ : array of shape (1,), or (n_classes,) for more than two classes
         Intercepts.
     supervised_ : LDAClassifier
-        The supervised twin, to which the map is applied.
+        The supervised twin, before the map.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)

@@ -220,7 +220,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
     def _labels_of(self, X_unlabeled: Any, restore: Callable[[Floats], Floats] = np.asarray) -> Any:
         """Return the labels of the rows that were passed to ``fit`` as X_unlabeled.
 
-        ``restore`` turns them into what the user reads.
+        ``restore`` converts them to the user's units.
         """
         check_is_fitted(self)
         coef = self.coef_ if self.coef_.ndim == 2 else self.coef_[None, :]
@@ -291,9 +291,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
                 "standardise the features or raise alpha"
             )
         elif proof.distance_gap is not None:
-            advice = (
-                "raise tol, or pass metric=0.2 or alpha above 0, with which the model is unique"
-            )
+            advice = "raise tol, or pass metric=0.2 or alpha above 0, which makes the model unique"
         else:
             advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
         warnings.warn(
@@ -359,7 +357,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
         shares are within the prior. If the labelled rows do not determine the model, a prior needs
         a ridge or a metric other than ``"labeled"``.
     prior_level : float, default=0.95
-        Probability with which the intervals of ``prior="confidence"`` contain all shares.
+        Probability that the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     solver : {"auto", "newton", "scale", "lbfgsb"}, default="auto"

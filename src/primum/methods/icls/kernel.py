@@ -72,7 +72,7 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
         ICLSClassifier: a dict of shares or pairs of bounds, an array of either, or "confidence",
         intervals computed from the labelled rows.
     prior_level : float, default=0.95
-        Probability with which the intervals of ``prior="confidence"`` contain all shares.
+        Probability that the intervals of ``prior="confidence"`` contain all shares.
     fit_intercept : bool, default=True
         Whether to fit an intercept, as a free constant: the features of the kernel are centred on
         the mean of all rows.

@@ -7,7 +7,7 @@ take the one with the least loss on the labelled rows:
     minimise over low_i <= q_i <= high_i    (1/L) || X beta(q) - y ||^2 (+ alpha_labeled ||w||^2)
     where beta(q) minimises                 (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2.
 
-It is solved on a scale on which all targets span a range of 1, ``y = shift + width z``. Losses in z
+It is solved for targets scaled to a range of 1: ``y = shift + width z``. Losses in z
 are losses in y divided by width^2, with a ridge too, because w is divided by width. Without an
 intercept there is no shift.
 

@@ -67,7 +67,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
         Prior knowledge of the share of each class among the unlabelled rows, as in ICLSClassifier.
         ``"confidence"`` computes the intervals from the labelled rows of each training set.
     prior_level : float, default=0.95
-        Probability with which the intervals of ``prior="confidence"`` contain all shares.
+        Probability that the intervals of ``prior="confidence"`` contain all shares.
 
     Attributes
     ----------

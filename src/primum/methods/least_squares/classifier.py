@@ -141,7 +141,7 @@ class LeastSquaresBase(
 ):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
-    Two classes have one score. The second class is predicted where it is at least 1/2.
+    Two classes have one score. The second class is predicted if it is at least 1/2.
     ``decision_function`` is the score minus 1/2, and ``intercept_`` the score's intercept minus
     1/2: as everywhere in scikit-learn, ``decision_function`` is ``X @ coef_.T + intercept_``, with
     its threshold at zero.
@@ -192,7 +192,7 @@ class LeastSquaresBase(
     def decision_function(self, X: Any) -> Any:
         """Return the decision values of every row.
 
-        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        For two classes it is the score minus 1/2: the second class is predicted if it is at
         least 0. For more it is the score of every class: the class with the largest is predicted.
 
         Parameters
@@ -215,7 +215,7 @@ class LeastSquaresBase(
     def predict(self, X: Any) -> Any:
         """Return the predicted class of every row.
 
-        For two classes it is the second where its score is at least 1/2; for more, the class with
+        For two classes it is the second if its score is at least 1/2; for more, the class with
         the largest score, and the first of them if several are equal.
 
         Parameters

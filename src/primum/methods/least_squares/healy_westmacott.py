@@ -37,7 +37,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
     This is the classical algorithm for missing targets. If the labelled rows have full column rank,
     it converges to LeastSquaresClassifier, so it is useful as a baseline and, with fewer labelled
     rows than features, as a choice among the supervised solutions: the one whose scores over all
-    rows are nearest to those of the first fit, in which every unknown label is the mean label.
+    rows are nearest to those of the first fit, with the mean label for every unknown one.
 
     Parameters
     ----------

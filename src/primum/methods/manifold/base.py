@@ -97,8 +97,8 @@ class KernelOnGraph(BaseEstimator):
             raise ValueError(
                 f"{name} needs the kernel matrix of all rows, labelled or not, but there are "
                 f"{n_rows} distinct ones, and at most {MAX_GRAPH_ROWS} are supported: pass fewer "
-                "unlabelled rows, or approximate the kernel by features, for which there is no "
-                f"such limit, for example make_pipeline(Nystroem(), {name}(kernel='linear'))."
+                "unlabelled rows, or approximate the kernel by features, which removes "
+                f"this limit, for example make_pipeline(Nystroem(), {name}(kernel='linear'))."
             )
 
     def __sklearn_tags__(self) -> Tags:

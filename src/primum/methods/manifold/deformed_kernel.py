@@ -34,7 +34,7 @@ Laplacian are sparse. The Laplacian measures how much a function varies between 
 
     f' Lap f = 1/2 sum_ij w_ij (f_i - f_j)^2,      Lap = D - W,   D = diag(W 1),
 
-and, normalised, I - D^(-1/2) W D^(-1/2), for which f_i is divided by the square root of the degree.
+and, normalised, I - D^(-1/2) W D^(-1/2), where f_i is divided by the square root of the degree.
 Powers of it penalise rapid variation more. The weights w_ij of connected rows are 1 ("binary") or
 exp(-||x_i - x_j||^2 / (2 s^2)) ("heat"), with s the median distance between connected rows.
 """
@@ -213,7 +213,7 @@ class DeformedKernel:
     factor : array of shape (m, m)
         R.
     scale : float
-        A constant by which all values are multiplied.
+        A constant factor of all values.
     """
 
     deformation: Deformation

@@ -75,7 +75,7 @@ class ManifoldKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelOn
         with the rows of the fit. If the kernel is linear and there are no more features than rows,
         the features of a row are multiplied instead.
     scale_ : float
-        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
+        Constant factor of the deformed kernel, see the notes; 1 for ``graph_ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.
@@ -238,7 +238,7 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
         with the labelled rows. If the kernel is linear and there are no more features than rows,
         the features of a row are multiplied instead.
     scale_ : float
-        Constant by which the deformed kernel is multiplied, see the notes; 1 for ``graph_ratio=0``.
+        Constant factor of the deformed kernel, see the notes; 1 for ``graph_ratio=0``.
     X_fit_ : array or sparse matrix of shape (n_rows, n_features)
         The distinct rows, labelled and unlabelled. Absent if the kernel is linear and there are no
         more features than rows.

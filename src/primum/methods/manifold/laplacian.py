@@ -112,7 +112,7 @@ class LaplacianLeastSquaresClassifier(LaplacianMachine):
     Notes
     -----
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
-    For more rows, approximate the kernel by features, for which there is no limit:
+    For more rows, approximate the kernel by features, which removes the limit:
     ``make_pipeline(Nystroem(gamma=...), LaplacianLeastSquaresClassifier(kernel="linear"))``.
 
     Standardise the features: neighbours and kernels depend on their scale.
@@ -149,7 +149,7 @@ class LaplacianLeastSquaresClassifier(LaplacianMachine):
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of every row.
 
-        For two classes it is the score minus 1/2: the second class is predicted where it is at
+        For two classes it is the score minus 1/2: the second class is predicted if it is at
         least 0. For more it is the score of every class: the class with the largest is predicted.
 
         Parameters
@@ -176,7 +176,7 @@ class LaplacianLeastSquaresClassifier(LaplacianMachine):
         Returns
         -------
         array of shape (n_samples,)
-            For two classes, the second where its score is at least 1/2; for more, the class with
+            For two classes, the second if its score is at least 1/2; for more, the class with
             the largest score, and the first of them if several are equal.
         """
         return np.asarray(predicted_classes(self.decision_function(X), self.classes_))
@@ -281,7 +281,7 @@ class LaplacianSVMClassifier(LaplacianMachine):
     Notes
     -----
     A fit to n distinct rows takes O(n^3) operations and O(n^2) memory, and n is limited to 10 000.
-    For more rows, approximate the kernel by features, for which there is no limit:
+    For more rows, approximate the kernel by features, which removes the limit:
     ``make_pipeline(Nystroem(gamma=...), LaplacianSVMClassifier(kernel="linear"))``.
 
     Standardise the features: neighbours and kernels depend on their scale.
@@ -329,7 +329,7 @@ class LaplacianSVMClassifier(LaplacianMachine):
         Returns
         -------
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            For two classes, the score: the second class is predicted where it is at least 0. For
+            For two classes, the score: the second class is predicted if it is at least 0. For
             more, the number of comparisons that each class wins, plus a bounded sum of their
             margins, as in SVC: the class with the largest is predicted.
         """
@@ -347,7 +347,7 @@ class LaplacianSVMClassifier(LaplacianMachine):
         Returns
         -------
         array of shape (n_samples,)
-            For two classes, the second where the decision function is at least 0; for more, the
+            For two classes, the second if the decision function is at least 0; for more, the
             class with the largest decision value (``SVC`` with ``break_ties=True``).
         """
         return np.asarray(predicted_classes(self.decision_function(X), self.classes_))
