@@ -1,8 +1,8 @@
-"""What the commands share: options, errors in terms of options, and output files.
+"""Shared parts of the commands: options, errors in terms of options, and output files.
 
-Output files are checked before the work starts, and never written over an input. Tables are written
-as CSV, Parquet or a spreadsheet, where text stays text even if it looks like a formula. What a
-comparison writes is a report and, in a folder, its finished fits.
+Output files are checked before the work starts, and never overwrite an input. Tables are written as
+CSV, Parquet or a spreadsheet, in which text stays text even if it looks like a formula. A
+comparison writes a report and, in a folder, its finished fits.
 """
 
 import codecs
@@ -36,7 +36,7 @@ from primum.tables.files import TableFormat, not_a_table, table_kind, write_spre
 
 PREDICTION, SCORE = "prediction", "score"  # the columns that predict writes
 CONFIDENCE = "confidence"
-# What messages name by Python's arguments; the options that pass them, where their names differ.
+# Arguments that messages name; and the options that pass them, if their names differ.
 ARGUMENTS = (
     *("scoring", "positive", "methods", "baseline", "time_budget", "missing", "shift", "bounds"),
 )
@@ -44,7 +44,7 @@ OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jo
 OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}
 
 Command = Callable[..., None]
-# A share, or bounds on it, by the name of a class as it is written; or "confidence".
+# Shares, or bounds on them, by class as written; or "confidence".
 Prior = dict[str, float | tuple[float, float]] | str | None
 
 
@@ -58,7 +58,7 @@ def plain_errors() -> Iterator[None]:
     """Show errors in the data as one sentence, without a traceback."""
     try:
         yield
-    except BrokenPipeError:  # nobody reads the output any more: click ends without a message
+    except BrokenPipeError:  # the reader of the output has gone, so click ends without a message
         raise
     except MemoryError as problem:
         raise click.ClickException(
@@ -71,7 +71,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def in_options(text: str) -> str:
-    """Return a message of the library with options instead of Python's arguments."""
+    """Return a message of the library with the names of options instead of arguments."""
     text = (
         text.replace("pass correct=True", "pass --correct")
         .replace(SAY_CLASSES, "--classes")
@@ -86,7 +86,7 @@ def in_options(text: str) -> str:
 
 
 class TablePath(click.Path):
-    """An existing table: a file or, where allowed, a folder; reading it checks its name."""
+    """An existing table: a file or, if allowed, a folder; the reader checks its name."""
 
     def __init__(self, *, dir_okay: bool = True) -> None:
         super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
@@ -174,7 +174,7 @@ def read_bounds(text: str) -> tuple[float, float]:
 
 
 def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:
-    """Return the parts of a prior as one; None if there are none."""
+    """Return the parts of a prior as one prior; None if there are none."""
     if CONFIDENCE in parts:
         if len(parts) > 1:
             raise click.BadParameter(
@@ -189,7 +189,7 @@ def _one_prior(_context: Any, _parameter: Any, parts: Sequence[Any]) -> Prior:
 
 
 def _level(context: click.Context, _parameter: Any, level: float | None) -> float | None:
-    """Return the level; raise an error where it would have no effect."""
+    """Return the level; raise an error if it would have no effect."""
     if level is None:
         return None
     if not 0 < level < 1:
@@ -252,7 +252,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 def id_option(explanation: str) -> Callable[[Command], Command]:
-    """Return the option for the column that identifies the rows."""
+    """Return the option ``--id``, for the column that identifies the rows."""
     return click.option("--id", "id_column", callback=_id_column, help=explanation)
 
 
@@ -276,7 +276,7 @@ prior_options = with_options(
         type=read_share,
         metavar="CLASS=SHARE",
         callback=_one_prior,
-        is_eager=True,  # read before the level, which is checked against it
+        is_eager=True,  # parsed before the level, which is checked against it
         help="For icls: share of a class among the unlabelled rows, as yes=0.3, or bounds, as "
         "yes=0.2:0.4; repeat it for further classes. Other classes are unrestricted. "
         f"{CONFIDENCE}: bounds computed from the labelled rows.",
@@ -363,7 +363,7 @@ def write_table(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
 def _write_csv(file: Any, rows: Iterable[Sequence[Any]]) -> None:
     text = io.TextIOWrapper(file, "utf-8", newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
-    text.detach()  # which writes the rest, and leaves the file open
+    text.detach()  # writes the rest, and leaves the file open
 
 
 def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:
@@ -380,7 +380,7 @@ def refuse_inputs(out: Path, inputs: Iterable[tuple[str, Path]]) -> None:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    """Return the files that are read from a path; those in a folder may be links to elsewhere."""
+    """Return the files that are read from a path; in a folder they may be links to elsewhere."""
     return (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
@@ -398,7 +398,7 @@ def check_out(_context: click.Context, _parameter: click.Parameter, out: Path) -
 
 
 def check_length(out: Path) -> None:
-    """Raise an error for a name that a file system would not accept."""
+    """Raise an error for a name that is too long for a file system."""
     for part in out.parts:
         if len(os.fsencode(part)) > MAX_NAME_BYTES:
             raise click.BadParameter(
@@ -428,15 +428,15 @@ FITS = "fits"  # the folder of finished fits, inside the folder of the compariso
 
 @dataclass(frozen=True)
 class ComparisonOutput:
-    """What a comparison writes.
+    """The output of a comparison.
 
     Attributes
     ----------
     report : Path
         The report, in the format of its suffix.
     fits : Path or None
-        Folder of finished fits, from which an interrupted comparison continues; None if the report
-        is all that is written.
+        Folder of finished fits, from which an interrupted comparison continues; None if only the
+        report is written.
     model : Path or None
         The model file.
     """
@@ -472,7 +472,7 @@ class ComparisonOutput:
     def replacing_fits(self, *, resume: bool) -> Iterator[None]:
         """Set the fits of an earlier comparison aside, unless it is continued.
 
-        They are deleted once new ones have taken their place, and come back if there are none.
+        They are deleted once new fits have taken their place, and restored if there are none.
         """
         if self.fits is None or resume or not self.fits.is_dir():
             yield
@@ -504,7 +504,7 @@ class ComparisonOutput:
 def output_of(
     data: Path, out: Path | None, chosen: str | None, model: Path | None
 ) -> ComparisonOutput:
-    """Return where a comparison writes; ``out`` is a folder, or a file by its suffix."""
+    """Return the output of a comparison; ``out`` is a folder, or a file by its suffix."""
     if out is None:
         stem = data.name.removesuffix(".gz")
         out = Path(f"{Path(stem).stem}-comparison")
@@ -536,7 +536,7 @@ def check_file(path: Path, option: str) -> None:
 
 @contextmanager
 def _naming(option: str) -> Iterator[None]:
-    """Show the option to which an error belongs."""
+    """Name the option that an error is about."""
     try:
         yield
     except click.BadParameter as problem:

@@ -1,6 +1,6 @@
 """``primum compare``: whether the unlabelled rows of a table help, and which model to use.
 
-What it prints is plain text, at most 80 characters wide.
+It prints plain text, at most 80 characters wide.
 """
 
 import shlex
@@ -53,18 +53,18 @@ from primum.tables.problem import sampled, without_total
 if TYPE_CHECKING:
     import pandas as pd
 
-# The models of every comparison, beside its methods; names do not depend on the number of folds.
+# The models of every comparison besides its methods; names do not depend on the folds.
 MODELS = [BASELINE, *(name for name, _ in default_baselines())]
-# The methods that are compared by default, by the keys under which they are requested: their name
-# in ``primum.compare``, and whether they use unlabelled rows.
+# The default methods by the keys that request them: their name in ``primum.compare``, and whether
+# they use unlabelled rows.
 DEFAULT_METHODS = {key_of(name): (name, uses) for name, _, uses in default_methods(2, 2, None)}
 FURTHER = {key_of(variant.name): variant for variant in commands()}
-# Supervised models that are compared, or compared with, only if they are asked for.
+# Supervised models that are methods or baselines only on request.
 REQUESTED = {key_of(name): name for name in ON_REQUEST}
 
 
 def read_methods(context: Any, parameter: Any, text: str | None) -> str | list[Any]:
-    """Return the methods in a comma-separated list, as ``primum.compare`` takes them."""
+    """Return the methods in a comma-separated list, in the form that ``primum.compare`` takes."""
     return [_find(name) for name in options.comma_separated(context, parameter, text)] or "default"
 
 
@@ -92,7 +92,7 @@ def _installed(name: str) -> str:
 
 
 def read_baseline(context: Any, parameter: Any, text: str | None) -> str | list[str]:
-    """Return the baselines in a comma-separated list, as ``primum.compare`` takes them."""
+    """Return the baselines in a comma-separated list, in the form that ``primum.compare`` takes."""
     models = {key_of(name): name for name in MODELS[1:]} | REQUESTED
     names = options.comma_separated(context, parameter, text)
     for name in names:
@@ -324,7 +324,7 @@ def compare(
         saved = [] if model is None else _save(result, model, name, settings["target"], id_column)
         if labelling is not None:
             labels += _write_labelling(labelling, result, table, output.report.parent)
-        # Only now, when all files are there: whoever reads this may stop reading at any line.
+        # Printed last, when all files are complete, because the reader may close the output early.
         click.echo(screen_text(result))
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
@@ -347,7 +347,7 @@ def _check_arguments(name: str | None, model: Path | None, settings: dict[str, A
 def _read(
     data: Path, table_format: TableFormat, settings: dict[str, Any], *, quiet: bool
 ) -> tuple[TableFile, "pd.DataFrame"]:
-    """Return a table and its rows; raise an error if a column that was named is not there."""
+    """Return a table and its rows; raise an error if a named column does not exist."""
     as_text = [settings[role] for role in ("target", "id", "group", "chosen") if settings[role]]
     with nullcontext() if quiet else showing_passes(f"reading {data.name}"):
         table = open_table(data, table_format)
@@ -359,9 +359,9 @@ def _read(
 def _rows(
     frame: "pd.DataFrame", max_rows: int, settings: dict[str, Any]
 ) -> tuple["pd.DataFrame | None", "pd.DataFrame", list[str]]:
-    """Return all rows if a sample is compared, the rows that are compared, and notes on them.
+    """Return (all rows if only a sample is compared, the compared rows, notes on them).
 
-    Notes on rows that are left out are shown at once: the run may take long.
+    Notes on rows that are left out are shown at once, because the run may take long.
     """
     target, missing, kind = settings["target"], settings["missing"], settings["target_kind"] or AUTO
     whole, total = without_total(frame, target, missing)
@@ -376,7 +376,7 @@ def _rows(
 def _write_labelling(
     labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
 ) -> list[str]:
-    """Write the rows to label and what goes with them; return what to do with them."""
+    """Write the rows to label and their files; return what to do with them."""
     with _silence():
         write_labelling(labelling, result, table, folder)
     asked = labelling.settlement
@@ -386,7 +386,7 @@ def _write_labelling(
 
 
 def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
-    """Return why there are no rows to label, in a sentence, if that needs saying; else nothing."""
+    """Return, in a sentence, why there are no rows to label; empty if that is obvious."""
     if not result.plan.table.n_unlabeled or not result.compared:
         return ""
     asked = result.settlement
@@ -403,7 +403,7 @@ def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
 def _labelling(
     result: Comparison, table: TableFile, output: options.ComparisonOutput
 ) -> tuple[Comparison, StoredLabelling | None, list[str]]:
-    """Return a comparison with labels that were given before, what to store of it, and notes."""
+    """Return a comparison with the labels given earlier, its labelling to store, and notes."""
     folder = None if output.fits is None else output.report.parent
     if folder is None:
         return result, None, [_why_no_sheet(result, None)]
@@ -424,7 +424,7 @@ def check_model_name(
 ) -> None:
     """Raise an error, before the run, if no model of the table can have a name.
 
-    With decision rules, several baselines are one model.
+    With decision rules, several baselines form one model.
     """
     if name is None:
         return
@@ -443,7 +443,7 @@ def check_model_name(
 def _save(
     result: Comparison, path: Path, name: str | None, target: str, id_column: str | None
 ) -> list[str]:
-    """Store a pipeline fitted to all rows, by default the recommended one; return what to say."""
+    """Store a model fitted to all rows, by default the recommended one; return what to print."""
     chosen = result.recommended if name is None else name
     with _silence():
         fitted = result.fit(chosen)
@@ -478,7 +478,7 @@ ANSWERS = {HELP: "helps", HARM: "harms", NO_DIFFERENCE: "no difference", CANNOT_
 MODEL_ROW = "{:<24} {:>9} {:>8} {:>10} {:>16}"
 # Rows of the table of classes in a terminal, at most, so that the answer above stays in sight.
 MAX_CLASSES_SHOWN = 12
-# The default baselines, whose names are too short to explain themselves, and the safe stack's twin.
+# Explanations of the default baselines, and the name of the safe stack's twin.
 TUNED = {
     ("ridge", "logistic"): "tuned ridge and logistic regression",
     ("ridge",): "tuned ridge regression",
@@ -500,7 +500,7 @@ def screen_text(result: Comparison) -> str:
 
 
 def _shares_text(result: Comparison) -> str:
-    """Return the shares of the classes among the unlabelled rows, and what they assume."""
+    """Return the class shares of the unlabelled rows, and their assumption."""
     if (shares := result.shares) is None:
         return ""
     assumption = options.in_options(assumption_in_words(shares, result.drift, result.shift))
@@ -508,7 +508,7 @@ def _shares_text(result: Comparison) -> str:
 
 
 def data_text(result: Comparison) -> str:
-    """Return what the labelled rows are, and how many columns are used."""
+    """Return a description of the rows, and the number of columns that are used."""
     table = result.plan.table
     labels, reason = table.drawn_target.in_words, table.target.kind.how
     reason = f"\n{options.in_options(reason)}" if reason else ""
@@ -534,7 +534,7 @@ def _columns(result: Comparison) -> str:
 
 
 def _model_text(result: Comparison) -> str:
-    """Return the loss of the recommended model, and what it does."""
+    """Return the loss of the recommended model, and its figures by class."""
     if (card := result.model_card) is None:
         return ""
     loss = f"The model to deploy is {result.name_in_words(card.name)}: {card.in_words}."
@@ -543,7 +543,7 @@ def _model_text(result: Comparison) -> str:
 
 
 def _classes_text(classes: Sequence[ClassFigures]) -> str:
-    """Return what a model does with every class, as a table."""
+    """Return recall, precision and counts of a model by class, as a table."""
     head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
     rows = [
         MODEL_ROW.format(
@@ -596,7 +596,7 @@ def _caption(result: Comparison) -> str:
 
 
 def names_in_words(result: Comparison, shown: str) -> str:
-    """Return what the models are whose names do not say it, if they occur in the table or text."""
+    """Return explanations of names that do not explain themselves, if they occur in the text."""
     names = [entry.name for entry in result.plan.baselines]
     parts = TUNED.get(tuple(names), " and ".join(names))
     meanings = {BASELINE: f"the average of {parts}" if len(names) > 1 else parts}

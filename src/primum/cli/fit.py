@@ -1,8 +1,7 @@
 """``primum fit``: fit a model to tables and store it in a file.
 
-Rows are prepared as ``primum compare`` prepares them or, with ``--no-prepare``, used as they are.
-Then features must be finite numbers, and further rows in Parquet are read out of core, so that
-there can be any number of them.
+Rows are prepared as by ``primum compare`` or, with ``--no-prepare``, used as they are. In that case
+features must be finite numbers, and any number of further rows in Parquet is read out of core.
 """
 
 import warnings
@@ -46,8 +45,7 @@ from primum.tables.labels import (
 from primum.tables.preparation import PreparedColumns
 from primum.tables.problem import table_problem
 
-# Cells, about half a gigabyte of numbers, which the preparation copies: more may not fit into the
-# memory of a notebook.
+# About 400 MB of numbers, which the preparation copies.
 MAX_PREPARED_CELLS = 5 * 10**7
 
 
@@ -62,11 +60,11 @@ class TrainingRows:
     labels : Series
         Their labels, None where unknown.
     transformer : PreparedColumns or None
-        The preparation of the columns, not yet fitted; None: they are used as they are.
+        The preparation of the columns, not yet fitted; None: columns are used as they are.
     stored : Path or None
         Further rows in Parquet, to be read out of core.
     chosen : bool array or None
-        Which rows in memory are marked: their labels were not drawn at random.
+        Which rows in memory are marked because their labels were not drawn at random.
     """
 
     X: pd.DataFrame
@@ -83,7 +81,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class TrainingTables:
-    """Where rows to learn from are stored.
+    """The tables with rows to learn from.
 
     Attributes
     ----------
@@ -120,7 +118,7 @@ class TrainingTables:
         return [name for name in roles if name is not None]
 
     def _check(self, table: TableFile, columns: Iterable[str]) -> None:
-        """Raise an error for columns that are absent, or both features and something else."""
+        """Raise an error for columns that are absent, or that are features and something else."""
         others = [*self._roles, *self.drop]
         table.require([*others, *self.features], columns)
         if both := [name for name in self.features if name in others]:
@@ -136,13 +134,13 @@ class TrainingTables:
         exclude = [n for n in frame.columns if n not in wanted] if self.features else self.drop
         needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *sheet_columns)]
         parts = [frame]
-        of_others = replace(self.table_format, sheet=None, header_row=None)  # those are DATA's
+        of_others = replace(self.table_format, sheet=None, header_row=None)  # of DATA only
         for path in self.unlabeled:
             other, other_frame = self._frame(path, of_others)
             other.require(needed, other_frame.columns)
             parts.append(other_frame[needed])
         missing = self.table_format.missing
-        if self.unlabeled:  # whether -1 marks unknown labels is to be seen in DATA alone
+        if self.unlabeled:  # DATA alone shows whether -1 marks unknown labels
             frame[self.target] = read_classes(frame[self.target], self.target, missing)
         rows = pd.concat(parts, ignore_index=True) if self.unlabeled else frame
         roles = self.target, self.id_column, None
@@ -178,7 +176,7 @@ class TrainingTables:
             return table, table.frame(self._roles)
 
     def numbers(self) -> TrainingRows:
-        """Return the rows as they are; one Parquet file or folder is left to be read later."""
+        """Return the rows as they are; one Parquet file or folder is read later, out of core."""
         stored = [path for path in self.unlabeled if table_kind(path) == "Parquet"]
         if len(stored) > 1:
             raise click.UsageError(
@@ -205,7 +203,7 @@ class TrainingTables:
         return TrainingRows(rows, y, stored=stored[0] if stored else None, chosen=marked)
 
     def _marked(self, table: TableFile, n_rows: int) -> Mask | None:
-        """Return which rows of DATA, and of others after them, have a mark; None: none can."""
+        """Return which rows of DATA and of others after them are marked; None without marks."""
         column = chosen_column(list(table.columns), self.chosen)
         if column is None:
             return None
@@ -226,7 +224,7 @@ class TrainingTables:
         return [name for name in table.columns if name not in (*others, *table.row_identifiers)]
 
     def _mention_identifiers(self, X: Any, names: list[str]) -> None:
-        """Warn of features that may identify the rows instead."""
+        """Warn of features that may really be identifiers."""
         for name, values in zip(names, X.T, strict=True):
             if looks_like_identifier(name, values):
                 warn(
@@ -336,7 +334,7 @@ def fit(
         rows = tables.prepared() if prepare else tables.numbers()
         _mention_doubtful(target, data, rows.labels)
         prior = for_icls.get("prior")
-        if isinstance(prior, dict):  # names of classes become those of the table
+        if isinstance(prior, dict):  # names of classes are replaced by the table's
             by_text = {str(name): name for name in rows.labels.dropna().unique()}
             for_icls["prior"] = {by_text.get(name, name): prior[name] for name in prior}
         elif prior == options.CONFIDENCE and rows.n_chosen:
@@ -348,7 +346,7 @@ def fit(
 
 
 def _drawn_prior(rows: TrainingRows, level: float) -> Floats:
-    """Return the bounds of ``--prior confidence``, to which chosen labels do not contribute."""
+    """Return the bounds of ``--prior confidence``, without chosen labels."""
     labels = read_labels(rows.labels, len(rows.labels), multi_class=True)
     chosen = read_chosen(rows.chosen, labels)
     assert chosen is not None
@@ -385,7 +383,7 @@ def _fit(classifier: Any, rows: TrainingRows) -> Any:
 
 
 def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
-    """Describe what was fitted and what is proven about it."""
+    """Describe the fitted model and its certificate."""
     counts, model = Counter(rows.labels.dropna()), classifier_of(fitted)
     labeled, n_rows, stored = counts.total(), len(rows.labels), rows.stored
     names = model.feature_names_in_ if model is fitted else fitted[:-1].get_feature_names_out()
@@ -396,7 +394,7 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
         f"{_unlabeled_in_words(n_rows - labeled, stored)}.{ignores}",
         f"Its {len(counts)} classes, with their labelled rows, are "
         f"{listed([f'{name!r} ({counts[name]})' for name in model.classes_.tolist()])}.",
-        # The names reveal a column that is not a feature, such as a row number.
+        # Shown because names reveal a column that is not a feature, such as a row number.
         f"Its {model.n_features_in_} features are {listed(list(map(str, names)))}. "
         f"{_score_in_words(model.classes_.tolist())}",
         *_prior_in_words(
@@ -407,7 +405,7 @@ def _in_words(fitted: Any, rows: TrainingRows) -> list[str]:
 
 
 def _prior_in_words(model: Any, *, drawn: bool, has_unlabeled: bool) -> list[str]:
-    """Describe the bounds of a fitted model's prior, in one line; no line without a prior."""
+    """Describe the bounds of a fitted model's prior, in one line; empty without a prior."""
     if getattr(model, "prior", None) is None:
         return []
     parts = [

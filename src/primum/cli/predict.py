@@ -1,8 +1,8 @@
 """``primum predict``: apply a model to a table and write a table of predictions.
 
-The table is as people wrote it or, for a model of ``primum fit --no-prepare``, consists of finite
-numbers, which are read and predicted block by block. Scores are least-squares scores, decision
-values or probabilities.
+The table is read as people wrote it or, for a model of ``primum fit --no-prepare``, must consist of
+finite numbers, which are read and predicted block by block. Scores are least-squares scores,
+decision values or probabilities.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ from primum.tables.files import TableFile, TableFormat, columns_by_name, open_ta
 from primum.tables.problem import summed_columns
 
 ROWS_PER_PART = 2**17  # rows written at a time: a row group, if the output is Parquet
-# For two classes, their decision values are scores of the second class minus 1/2.
+# Models whose decision values, for two classes, are the score of the second class minus 1/2.
 LEAST_SQUARES = (
     LeastSquaresBase,
     KernelClassifier,
@@ -128,7 +128,7 @@ def _number_predictions(
 
 
 def _named(model: Any, X: Floats) -> Any:
-    """Return rows with the names of the features that the model was fitted to, if it has them."""
+    """Return rows with the feature names of the model, if it has any."""
     names = getattr(model, "feature_names_in_", None)
     return X if names is None else pd.DataFrame(X, columns=names, copy=False)
 
@@ -152,7 +152,7 @@ def predicts_numbers(model: Any) -> bool:
 
 
 def rule_in_words(model: Any) -> str:
-    """Return that classes follow a decision rule, and which, in a sentence; empty without one."""
+    """Return a sentence on the decision rule that classes follow; empty without one."""
     last = classifier_of(model)
     if (rule := getattr(last, "rule_", None)) is None:
         return ""
@@ -165,8 +165,8 @@ def rule_in_words(model: Any) -> str:
 def score_names(model: Any, score: str | None) -> list[str]:
     """Return the names of the columns of scores: one, or one per class if there are several.
 
-    Probabilities have one column per class; they are raw scores if the model has none. A model of
-    numbers has no scores.
+    Probabilities have one column per class; a model without them has raw scores instead. A
+    regressor has no scores.
     """
     if score is None or predicts_numbers(model):
         return []
@@ -191,7 +191,7 @@ def _scores(model: Any, rows: Any, score: str | None) -> Floats:
 
 
 def _raw_scores(model: Any, rows: Any) -> Floats:
-    """Return decision values; those of least squares for two classes as scores of the second."""
+    """Return decision values; for least squares with two classes, the score of the second."""
     if not hasattr(model, "decision_function"):
         return np.asarray(model.predict_proba(rows))[:, 1 if len(model.classes_) == 2 else 0 :]
     decisions = np.asarray(model.decision_function(rows))
@@ -254,7 +254,7 @@ def table_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield blocks of the id column, the predictions and the probabilities, at least one block.
 
-    With ``score`` there are these scores instead of the probabilities.
+    With ``score``, these scores replace the probabilities.
     """
     columns, model, missing = stored.columns or {}, stored.estimator, table_format.missing
     score = score or PROBABILITY
@@ -281,7 +281,7 @@ def _read(
     table: TableFile,
     decimal: str | None,
 ) -> pd.DataFrame:
-    """Return the columns that the pipeline needs; raise an error if one is of another kind."""
+    """Return the columns that the pipeline needs; raise an error for one of another kind."""
     cells = {}
     for name, (kind, reading) in columns.items():
         if kind in ("category", "text"):
@@ -316,10 +316,10 @@ def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: Tabl
 def _as_kind(
     values: pd.Series, kind: str, reading: str, missing: Sequence[str], decimal: str | None
 ) -> Any:
-    """Return cells as numbers, days, hours or booleans, by the notation that most cells have.
+    """Return cells as numbers, days, hours or booleans, in the notation that fits most cells.
 
-    It may differ from the notation of the table that the model was fitted to. What is as good by
-    both decimal marks is read by that of this table or, if it shows none, of that one.
+    It may differ from the notation of the table that the model was fitted to. If both decimal marks
+    fit equally well, this table's mark is used or, if it shows none, that of the other table.
     """
     if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # a number is neither

@@ -36,27 +36,27 @@ PAPER_TARGETS = ("table1", *PLAN_OF, "illustrations")
 PLAN_OF |= {race: race for race in RACES}
 SETTLING, NUMBERS = "settling", "safe-regression"
 TARGETS = (*PAPER_TARGETS, *RACES, NUMBERS, SETTLING, "all")
-DONE_IN_PART = 3  # exit code: some data sets are missing, and the others were run
+DONE_IN_PART = 3  # exit code: some data sets were missing, the others were run
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What is the same for all experiments of one command.
+    """The settings that all experiments of one command share.
 
     Attributes
     ----------
     repeats : int or None
-        Number of repeats; None: that of the plan.
+        Number of repeats; None: the plan's.
     jobs, seed : int
         Number of processes, and seed of everything random.
     resume : bool
-        Whether to continue results that exist.
+        Whether to continue existing results.
     further : list of Method
-        Methods beside those of the plan.
+        Methods in addition to the plan's.
     datasets : list of Dataset
         The data sets that were found.
     missing : list of str
-        Names of the others.
+        Names of the data sets that were not found.
     """
 
     repeats: int | None
@@ -68,14 +68,14 @@ class Reproduction:
     missing: list[str]
 
     def run_all(self, out: Path) -> None:
-        """Reproduce the targets of the paper; those that share a plan share its folder, too."""
+        """Reproduce the targets of the paper; those with the same plan share a folder."""
         for target in PAPER_TARGETS:
             started = target in list(reproduction.CURVES)[1:]
             resumed = replace(self, resume=self.resume or started)
             resumed.run(target, out / PLAN_OF.get(target, target))
 
     def run(self, target: str, folder: Path) -> None:
-        """Reproduce one target, and print what came out."""
+        """Reproduce one target, and print its results."""
         if target == "table1":
             words = reproduction.write_datasets_report(folder, self.datasets)
         elif target == "illustrations":
@@ -94,7 +94,7 @@ class Reproduction:
         click.echo(f"Report: {folder / 'report.html'}\n")
 
     def _report(self, target: str, folder: Path) -> list[str]:
-        """Run an experiment, write its report, and return it in a few lines."""
+        """Run an experiment, write its report, and return a summary in a few lines."""
         plan = {**PLANS, **RACES}[PLAN_OF[target]]
         lost = [name for name in self.missing if name in plan.datasets]
         run = reproduction.Run(folder, plan, self._results(target, folder, plan), lost)
@@ -234,7 +234,7 @@ def _plain_errors(out: Path) -> Iterator[None]:
 
 
 def _load(names: list[str], data_home: Path | None) -> tuple[list[Dataset], dict[str, str]]:
-    """Return the data sets that are available, and why the others are not."""
+    """Return the data sets that are available, and the reasons why others are not."""
     loaded, missing = [], {}
     for name in names:
         try:

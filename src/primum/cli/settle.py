@@ -1,4 +1,4 @@
-"""``primum settle``: read labels of the rows that were asked for, and say what they settle."""
+"""``primum settle``: read labels of the rows to label, and say what they settle."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,7 @@ def settle(
             before, path = labelling, _found(sheet, folder)
             labelling = before.with_sheet(path, table_format, correct=correct)
             news.append(f"{path}: {_news(before, labelling)}.")
-        if labelling.labels != labels_before:  # before a word of it: whoever reads may stop reading
+        if labelling.labels != labels_before:  # first, as the output may be closed
             labelling.write(folder)
         for line in news:
             click.echo(line)
@@ -78,20 +78,20 @@ def settle(
 
 
 def _own_sheet(labelling: StoredLabelling, folder: Path) -> list[Path]:
-    """Return the sheet in the folder, if it is there."""
+    """Return the sheet in the folder, if it exists."""
     path = folder / labelling.files["sheet"]
     return [path] if path.exists() else []
 
 
 def _found(sheet: Path, folder: Path) -> Path:
-    """Return a sheet that is named from here, or else from the folder of the report."""
+    """Return the path of a sheet, relative to here or else to the folder of the report."""
     if sheet.exists() or not (folder / sheet).exists():
         return sheet
     return folder / sheet
 
 
 def _news(before: StoredLabelling, now: StoredLabelling) -> str:
-    """Return how many labels are new, and how many rows nobody can decide."""
+    """Return, in words, the numbers of new labels and of rows that nobody can decide."""
     new, undecided = now.n_labels - before.n_labels, now.n_undecided - before.n_undecided
     labels = counted(new, "new label") if new > 0 else "no new labels"
     cannot = f", {counted(undecided, 'row')} nobody can decide" if undecided > 0 else ""
@@ -99,9 +99,9 @@ def _news(before: StoredLabelling, now: StoredLabelling) -> str:
 
 
 def _standing(labelling: StoredLabelling, folder: Path, *, saves: bool) -> str:
-    """Return what is settled, what to use, what is still needed, and what to keep in mind."""
+    """Return what is settled, which model to use, what is still needed, and remarks."""
     course, settling = labelling.course, labelling.course.settling(labelling.settlement)
-    if saves:  # and is told so
+    if saves:  # the model is saved, and a line says so
         course = replace(course, labelling=replace(course.labelling, saving=FITTED_AGAIN))
     head = course.headline_of(settling)
     further = labelling.settlement.further
@@ -111,14 +111,14 @@ def _standing(labelling: StoredLabelling, folder: Path, *, saves: bool) -> str:
 
 
 def _nothing_yet(labelling: StoredLabelling, folder: Path) -> str:
-    """Return what is certain without a label, and how many are needed."""
+    """Return what is certain without labels, and how many are needed."""
     asked = labelling.settlement
     text = f"No row has a label yet. {asked.leading.known} {asked.request}"
     return f"{wrapped(text)}\n\n{wrapped(how_to_label(labelling, folder))}"
 
 
 def _save(labelling: StoredLabelling, folder: Path, path: Path) -> None:
-    """Save the model to use: the very file that was judged."""
+    """Save the model to use, which is the file of the model that was judged."""
     settling = labelling.course.settling(labelling.settlement)
     stored = folder / labelling.models[settling.deployed]
     if not stored.exists():
