@@ -94,7 +94,7 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     else:
         entry = target.deployable(next(entry for entry in plan.entries if entry.name == name))
     if not entry.uses_unlabeled:
-        rows, y = target.known.labeled, target.known_names
+        rows, y = target.known.labeled, target.known.values
     copy = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # The code above leaves out rows without a label, so all of these are used.

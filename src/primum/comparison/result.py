@@ -30,13 +30,7 @@ from primum.comparison.page import (
     plot_comparison,
 )
 from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
-from primum.comparison.records import (
-    CurvePoint,
-    FailedFit,
-    OwnDifference,
-    Records,
-    learning_curves,
-)
+from primum.comparison.records import CurvePoint, FailedFit, OwnDifference, Records, learning_curves
 from primum.comparison.settle import (
     SettledComparison,
     fit_with_labels,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -50,6 +50,8 @@ from primum.methods.least_squares.tuning import keep_groups
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.classifiers import Entry, known_mask, last_step
 from primum.reading.known import drawn_confidence, drawn_share
+
+T = TypeVar("T")
 
 
 def assume_drawn_shares(
@@ -577,8 +579,8 @@ SECONDS_BETWEEN_POLLS = 0.2
 
 
 def run_parallel(
-    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int
-) -> Iterator[Any]:
+    function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], jobs: int
+) -> Iterator[T]:
     """Yield ``function(*task)`` for every task, in order of completion."""
     from joblib import Parallel, delayed
 

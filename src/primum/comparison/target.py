@@ -181,7 +181,7 @@ class PredictedTarget:
 
     def drawn(self, chosen: Mask | None) -> Self:
         """Return the target without labels that were chosen."""
-        return replace(self, known=drawn_labels(self.known, chosen))  # type: ignore[type-var]
+        return replace(self, known=drawn_labels(self.known, chosen))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kind of the target as plain JSON values."""
@@ -249,11 +249,6 @@ class ClassTarget(PredictedTarget):
         names = np.full(self.n_rows, None, dtype=object)
         names[self.known.labeled] = self.known.values
         return names
-
-    @property
-    def known_names(self) -> AnyArray:
-        """The known labels in the form that the final model is fitted to."""
-        return self.classes[self.truth]
 
     @property
     def class_names(self) -> list[Any]:
@@ -533,8 +528,6 @@ class NumberTarget(PredictedTarget):
     @property
     def truth(self) -> AnyArray:  # noqa: D102
         return self.known.targets
-
-    known_names = truth
 
     @property
     def class_names(self) -> list[Any]:  # noqa: D102

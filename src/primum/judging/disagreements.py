@@ -157,7 +157,8 @@ def find_disagreements(
             return list_disagreements(_codes_in_memory(predict, X), X, pairs, seed=seed, most=most)
         names = getattr(models[0], "feature_names_in_", None)
         kernel = _BlockSearch(predict, _as_array(pairs), seed, most, names)
-        part = _checked(outside).map_reduce(kernel.of_block, kernel.join)
+        _require_rows(outside.n_rows)
+        part = outside.map_reduce(kernel.of_block, kernel.join)
     order = part.order
     return part.listed(order, kernel.pairs, as_table(part.X[order], names))
 
@@ -292,18 +293,18 @@ class _BlockSearch:
 
 def _codes_in_memory(predict: Predict, X: Any) -> Index:
     """Return the class codes predicted for rows in memory, block by block."""
-    n_rows = _checked(X).shape[0]
+    n_rows = X.shape[0]
+    _require_rows(n_rows)
     starts = range(0, n_rows, ROWS_PER_BLOCK)
     with locating_bad_values(X, "X"):
         blocks = (slice(start, min(start + ROWS_PER_BLOCK, n_rows)) for start in starts)
         return np.concatenate([predict(take_rows(X, block)) for block in blocks])
 
 
-def _checked(rows: Any) -> Any:
-    """Return rows; raise an error if there are none."""
-    if (rows.n_rows if isinstance(rows, Rows) else rows.shape[0]) == 0:
+def _require_rows(n_rows: int) -> None:
+    """Raise an error if there are no rows."""
+    if n_rows == 0:
         raise ValueError("X has no rows, so models cannot differ on them: pass unlabelled rows.")
-    return rows
 
 
 def _sliceable(X: Any) -> Any:

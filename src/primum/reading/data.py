@@ -332,9 +332,11 @@ class FitArguments(Generic[SomeKnown]):
         return None if self.weight is None else self.weight[index]
 
 
-# The training data and the arguments of classifiers.
+# The training data and the arguments of classifiers and of regressors.
 ClassData = TrainingData[KnownLabels]
+NumberData = TrainingData[KnownTargets]
 ClassArguments = FitArguments[KnownLabels]
+NumberArguments = FitArguments[KnownTargets]
 
 
 def read_arguments(
@@ -355,7 +357,7 @@ def read_arguments(
 
 def read_regression_arguments(
     estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
-) -> FitArguments[KnownTargets]:
+) -> NumberArguments:
     """Validate (X, y, X_unlabeled, sample_weight) and bounds for a regressor's ``fit``."""
     common = getattr(estimator, "bounds", None)
     given = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
@@ -366,7 +368,7 @@ def read_regression_arguments(
 
 def read_numbers(
     estimator: BaseEstimator, *arguments: Any, bounds: Any = None, target_bounds: Any = None
-) -> FitArguments[KnownTargets]:
+) -> NumberArguments:
     """Validate (X, y, X_unlabeled, sample_weight) and bounds, which are optional."""
 
     def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:

@@ -26,7 +26,7 @@ level, the numbers N_k of the classes among the rows u + c are in intervals that
 import reprlib
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -42,10 +42,8 @@ from primum.reading.labels import (
     targets_of,
 )
 from primum.reading.shares import share_bounds
-from primum.reading.targets import UNKNOWN, Known, KnownTargets, read_targets
+from primum.reading.targets import UNKNOWN, Known, read_targets
 from primum.rows import LabeledRows
-
-Drawn = TypeVar("Drawn", KnownLabels, KnownTargets)
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
 # A few different numbers with at least this many labels each, on average, may be classes:
@@ -342,7 +340,7 @@ def row_indices(rows: Any, n_rows: int, name: str) -> Index:
     return np.arange(n_rows)[given]
 
 
-def drawn_labels(labels: Drawn, chosen: Mask | None) -> Drawn:
+def drawn_labels(labels: Known, chosen: Mask | None) -> Known:
     """Return the labels drawn at random; rows with a chosen one count as unlabelled."""
     return labels if chosen is None else labels.keeping(~chosen[labels.labeled])
 

@@ -301,8 +301,7 @@ class OutOfFold(Generic[Kind]):
         tasks = [partial(prepared_with, self.rows, one, self.labels) for one in candidates]
         for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
             self.seconds[candidate.name] = 0.0
-            prepared = self._result(candidate.name, "preparation", outcome)
-            if prepared is not None:
+            if (prepared := self._result(candidate.name, "preparation", outcome)) is not None:
                 self.prepared[candidate.name] = prepared
                 if prepared.note:
                     self.approximated[candidate.name] = [prepared.note]
@@ -318,8 +317,7 @@ class OutOfFold(Generic[Kind]):
             for name, number in pairs
         ]
         for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
-            scores = self._result(name, f"fold {number}", outcome)
-            if scores is not None:
+            if (scores := self._result(name, f"fold {number}", outcome)) is not None:
                 self._parts.setdefault(name, {})[number] = scores
             if name == candidates[-1].name:
                 self.tell(number + 1, len(self.folds))

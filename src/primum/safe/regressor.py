@@ -11,7 +11,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import FitArguments, read_numbers
+from primum.reading.data import NumberArguments, read_numbers
 from primum.reading.targets import KnownTargets
 from primum.safe.base import SafeStack, labeled_of
 from primum.safe.candidates import NumberTargets
@@ -222,9 +222,7 @@ class SafeRegressor(
         """The scoring of the verdict, by its full name."""
         return full_scoring(self.scoring)
 
-    def _read(
-        self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
-    ) -> FitArguments[KnownTargets]:
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> NumberArguments:
         read_number_scorer(self.judged_by)
         bounds = None if isinstance(self.bounds, str) else self.bounds
         given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
@@ -232,7 +230,7 @@ class SafeRegressor(
         return given
 
     def _targets(
-        self, given: FitArguments[KnownTargets], groups: Index | None, chosen: Mask | None
+        self, given: NumberArguments, groups: Index | None, chosen: Mask | None
     ) -> NumberTargets:
         numbers, weight = given.labels.targets[given.known], given.weight_of(labeled_of(given))
         scale = standardising(numbers, weight)

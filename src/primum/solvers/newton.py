@@ -67,14 +67,7 @@ from primum.labellings.prior import BOUND_SOFTNESS, Prior
 from primum.labellings.problem import LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import LabelSet, along, centres_of, on_face, tied_entries
 from primum.solvers.class_blocks import MAX_PROXIMAL_POINTS, PROXIMAL_RIDGE, PROXIMAL_ROUNDING
-from primum.solvers.faces import (
-    MAX_DIRECT_SIZE,
-    OpenColumns,
-    cholesky,
-    faces_of,
-    flat,
-    unflat,
-)
+from primum.solvers.faces import MAX_DIRECT_SIZE, OpenColumns, cholesky, faces_of, flat, unflat
 from primum.solvers.gradient import is_large, minimise_by_gradients
 
 # The factor of sigma from one point of the path to the next: 3 to 10 work equally well.

@@ -157,7 +157,7 @@ GROUP_CAPTION = (
 )
 
 
-def _group_cells(numbers: Mapping[str, Any], alpha: float) -> tuple[Any, ...]:
+def _group_cells(numbers: Mapping[str, Any], alpha: float) -> tuple[Cell | str | int, ...]:
     """Return the cells of a group of orders."""
     random = numbers["random_median"]
     return (

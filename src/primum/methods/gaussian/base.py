@@ -29,12 +29,7 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     gaussian_coordinates,
 )
-from primum.reading.data import (
-    ClassData,
-    not_in_memory,
-    read_training_data,
-    refuse_other_library,
-)
+from primum.reading.data import ClassData, not_in_memory, read_training_data, refuse_other_library
 from primum.reading.shares import class_shares
 
 # A direction collapses if the variance within the classes is below this share of the total.

@@ -102,7 +102,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
     n_features_in_: int
     _apply: Callable[..., Any]
     _family: Callable[[TrainingData[SomeKnown]], labellings.LeastSquaresFamily]
-    _fit_twin: Callable[..., Any]
+    _fit_twin: Callable[..., Linear]
     # Which model is taken if the labelled rows do not determine it.
     _tie_break: ClassVar[str] = "twin"
 

@@ -29,7 +29,7 @@ from primum.labellings import ImplicitProblem, LabelInterval, is_uniform
 from primum.methods.base import unfitted_like, with_parameters
 from primum.methods.icls.classifier import ImplicitlyConstrained
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.reading.data import TrainingData
+from primum.reading.data import NumberData
 from primum.reading.targets import KnownTargets
 from primum.rows import to_numpy
 
@@ -210,7 +210,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         """
         return self._fit_to(X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)
 
-    def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
+    def _fit_data(self, data: NumberData) -> None:
         self._scale = scale = data.known.scale(shifted=self.fit_intercept)
         self._common = data.known.common_set
         labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
@@ -222,9 +222,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_twin(
-        self, data: TrainingData[KnownTargets], alpha: float, known: Linear | None = None
-    ) -> Linear:
+    def _fit_twin(self, data: NumberData, alpha: float, known: Linear | None = None) -> Linear:
         self.supervised_ = unfitted_like(self, LeastSquaresRegressor, alpha=alpha)
         fit: Linear = self.supervised_._fitted_to(data.labeled, known)
         self.supervised_._remember(*self._scale.restored_fit(*fit))
@@ -242,7 +240,7 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
             reach *= REACH_FACTOR
         yield problem
 
-    def _keep_labels(self, data: TrainingData[KnownTargets], labels: Any) -> None:
+    def _keep_labels(self, data: NumberData, labels: Any) -> None:
         assert data.label_set is not None
         if not is_uniform(data.label_set):  # bounds of rows are stored in NumPy arrays
             labels = to_numpy(labels)

@@ -25,7 +25,6 @@ from primum.labellings import LeastSquaresFamily
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
-    ClassArguments,
     ClassData,
     FitArguments,
     TrainingData,
@@ -45,15 +44,13 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
     alpha: float
     fit_intercept: bool
     n_jobs: int | None
+    # How the arguments of ``fit`` are read.
+    _read: Callable[..., FitArguments[SomeKnown]]
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
     # Fitted attributes that are stored on the device of the rows.
     _device_attributes: ClassVar[tuple[str, ...]] = ()
     coef_: Any
     intercept_: Any
-
-    @abstractmethod
-    def _read(self, *arguments: Any, **sets: Any) -> FitArguments[SomeKnown]:
-        """Validate the arguments of ``fit``."""
 
     def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
         """Return the least-squares fits to the rows of some parts together."""
@@ -67,7 +64,7 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
     def _fit_to(self, *arguments: Any, **sets: Any) -> Self:
         """Fit to the arguments of ``fit``, and move the result to the device of the rows."""
         with base.fitting(self):
-            data = split_rows(self._read(*arguments, **sets))
+            data = split_rows(self._read(self, *arguments, **sets))
             with one_blas_thread(), using_threads(self.n_jobs):
                 self._fit_data(data)
             if data.home is not None:
@@ -152,13 +149,11 @@ class LeastSquaresBase(
     """
 
     _several_classes: ClassVar[bool] = True
+    _read = staticmethod(read_arguments)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
-
-    def _read(self, *arguments: Any, **sets: Any) -> ClassArguments:
-        return read_arguments(self, *arguments, **sets)
 
     @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102

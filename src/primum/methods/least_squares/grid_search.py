@@ -443,9 +443,8 @@ def check_weights(given: FitArguments[Known], folds: Sequence[Fold], of_scores: 
         return
     known, weight = given.labels, given.weight[given.labels.labeled]
     classes = known.classes.tolist() if isinstance(known, KnownLabels) else [None]
-    codes = known.codes if isinstance(known, KnownLabels) else np.zeros(len(weight), np.intp)
     for number, fold in enumerate(folds):
-        sums = np.bincount(codes[fold.train], weight[fold.train], len(classes))
+        sums = np.bincount(known.strata[fold.train], weight[fold.train], len(classes))
         name = classes[int(np.argmin(sums))]
         if (sums == 0).any():
             raise ValueError(

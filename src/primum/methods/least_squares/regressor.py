@@ -18,7 +18,7 @@ from primum._sklearn import check_namespace
 from primum._typing import AnyArray, Floats, Index
 from primum.methods.base import KnownLabelsScoreMixin
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
-from primum.reading.data import FitArguments, TrainingData, read_regression_arguments
+from primum.reading.data import NumberData, read_regression_arguments
 from primum.reading.targets import KnownTargets, read_targets
 
 
@@ -27,13 +27,11 @@ class LeastSquaresRegressionBase(
 ):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
+    _read = staticmethod(read_regression_arguments)
     _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
-
-    def _read(self, *arguments: Any, **sets: Any) -> FitArguments[KnownTargets]:
-        return read_regression_arguments(self, *arguments, **sets)
 
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the rows whose target is known.
@@ -161,7 +159,7 @@ class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRe
     array([7.])
     """
 
-    def _fit_data(self, data: TrainingData[KnownTargets]) -> None:
+    def _fit_data(self, data: NumberData) -> None:
         scale = data.known.scale(shifted=self.fit_intercept)
         labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
         self._remember(*scale.restored_fit(*self._fitted_to(labeled)))

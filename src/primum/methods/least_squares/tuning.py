@@ -65,7 +65,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
     def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
         with fitting(self):
-            given = self._read(X, y, more, weight, **sets)
+            given = self._read(self, X, y, more, weight, **sets)
             results = self._tune(given, X, weight, groups)
             self._fit_best(results, given, X, y, X_unlabeled=more, **sets)
         return self
@@ -108,11 +108,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         return None
 
     def _score_of(
-        self,
-        known: Known,
-        kind: type[Kind],
-        points: Sequence[dict[str, Any]],
-        span: Span | None,
+        self, known: Known, kind: type[Kind], points: Sequence[dict[str, Any]], span: Span | None
     ) -> Score:
         """Return the function that scores models, one for each point."""
         if self.scoring is None:
