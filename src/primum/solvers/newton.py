@@ -428,7 +428,7 @@ def _change_of_damping(length: float) -> float:
     """
     if length >= 1.0:
         return 0.1
-    return 10.0 if length < LINE_SEARCH_ACCURACY else 1.0
+    return 10.0 if length < 0.1 else 1.0  # more than ten times too long
 
 
 def _has_settled(problem: LabelProblem, residual: Floats, g: Floats, cost: float) -> bool:
