@@ -288,6 +288,7 @@ prior_options = with_options(
         help=f"For --prior {CONFIDENCE}: the probability that the bounds hold; default: 0.95.",
     ),
 )
+# The options that say how files are written, for all commands that read tables.
 FORMAT_OPTIONS = with_options(
     click.option(
         "--sep",

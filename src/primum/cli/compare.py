@@ -168,6 +168,7 @@ TABLE_OPTIONS = options.with_options(
         help="Comma-separated columns not to learn from.",
     ),
 )
+# How a comparison is run, whatever is compared.
 RUN_OPTIONS = options.with_options(
     click.option(
         "--scoring",

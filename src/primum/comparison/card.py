@@ -45,24 +45,27 @@ if TYPE_CHECKING:
     from primum.comparison.records import HeldOutPredictions
     from primum.comparison.result import Comparison
 
-# With a smaller recall, a class is as good as never predicted.
+# With a smaller recall, a class is as good as never predicted: one of twenty rows is found.
 MIN_RECALL = 0.05
-# With at least this area under the ROC curve, another threshold is worth trying.
+# With at least this area under the ROC curve, where 0.5 is chance, another threshold is worth
+# trying.
 MIN_USEFUL_AUC = 0.6
 # Advice that moves the threshold of a model that finds too few rows of a class.
 SAY_COSTS = "say what errors cost (cost= of compare, --cost), and the model adjusts its threshold"
 # Scorings that do not reward a model for ignoring a rare class.
 RANKING = "roc_auc"
 OTHER_SCORINGS = ("balanced_accuracy", RANKING)
-# A class is seldom predicted if its predictions are fewer than this share of its rows.
+# A class is seldom predicted if its predictions are fewer than this share of its rows: half of them
+# are missed whatever the rest is.
 SELDOM_SHARE = 0.5
 
 
-# The number of largest errors that are listed; figures count all rows.
+# The number of largest errors that are listed, as many as people look at; figures count all rows.
 MAX_RESIDUALS = 20
 # The most points of the picture; more would hide each other.
 MAX_POINTS = 1000
-# The most changed rows that are stored, and that a report shows; counts include all rows.
+# The most changed rows that are stored, and that a report shows, because more would hide the rest
+# of it; counts include all rows.
 MAX_LISTED_CHANGES, MAX_SHOWN = 1000, 50
 # There is an alert if at most this share of the rows makes up more than half of the squared error.
 FEW_ROWS_SHARE, MIN_ERROR_SHARE = 0.05, 0.5

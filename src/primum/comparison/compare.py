@@ -349,7 +349,7 @@ def compare(
     return result_of(records)
 
 
-# The most rows for a trial fit that shows whether a transformer needs labels.
+# The most rows for a trial fit that shows whether a transformer needs labels: few take no time.
 MAX_TRIED_ROWS = 500
 # Advice that does not apply to the command.
 OWN_MODEL = ", or pass (name, estimator)"

@@ -128,6 +128,8 @@ def without_rules(entries: Sequence[Entry]) -> list[Entry]:
     return unruled
 
 
+# Resamples of the rows for the band around the curve of a threshold, enough for its width, and
+# thresholds of the curve: twentieths, in addition to half as many quantiles of the scores.
 N_RESAMPLES = 200
 N_THRESHOLDS = 21
 

@@ -239,7 +239,7 @@ def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:
 
 
 TITLE = "Do the unlabelled rows help?"
-MAX_COEFFICIENTS = 30
+MAX_COEFFICIENTS = 30  # rows of the table of coefficients: the largest, more than a screen shows
 # Stands for a missing number.
 NONE = Cell("–")
 

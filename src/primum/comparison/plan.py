@@ -37,7 +37,8 @@ from primum.reading.known import AUTO, Known, read_chosen, read_known
 from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
-# Numbers of folds in which the default classifiers are tuned, and decision rules chosen.
+# Numbers of folds in which the default classifiers are tuned, and decision rules chosen: few,
+# because they are fitted in every split.
 MAX_INNER_FOLDS, MIN_INNER_FOLDS = 3, 2
 PREPARE, WEIGH, CLASSIFY = "prepare", "weigh", "classify"
 ALL = "all"
@@ -45,9 +46,11 @@ ALL = "all"
 # Fits called "cross-fitted", from earlier versions, had other splits than the baseline.
 CROSS_FITTED = "whole"
 N_UNLABELED, N_LABELED = "n_unlabeled", "n_labeled"
-# Predictions for at most this many unlabelled rows are kept, to see how often classifiers differ.
+# Predictions for at most this many unlabelled rows are kept, to see how often classifiers differ:
+# enough for a share to about three points, and small in the files of a comparison.
 MAX_PROBE_ROWS = 300
-# Shares of the rows at which learning curves are computed, in addition to all rows.
+# Shares of the rows at which learning curves are computed, in addition to all rows: a factor of
+# four apart for unlabelled rows, which help slowly, and of two for labelled ones.
 UNLABELED_SHARES = (0.0, 1 / 16, 1 / 4)
 LABELED_SHARES = (1 / 4, 1 / 2)
 # A learning curve needs this many labelled rows, and this many of every class in each part of them:

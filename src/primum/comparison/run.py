@@ -79,11 +79,13 @@ def assume_drawn_shares(
         last.prior = drawn_share(codes, chosen, n_unlabeled, weight)
 
 
-# With a time budget, a trial fit uses an eighth of the unlabelled rows, if it is this many.
+# With a time budget, a trial fit uses an eighth of the unlabelled rows, if it is this many: the
+# time of fewer does not tell that of all.
 TRIAL_PART, MIN_TRIAL_ROWS = 8, 50
-# A method that judges itself fits the baselines in about this many splits, whatever its time.
+# A method that judges itself fits the baselines in about this many splits, whatever its time: two
+# repeats of five folds.
 MIN_SELF_JUDGED_SPLITS = 10
-# Its share of the time that is left when it begins.
+# Its share of the time that is left when it begins: the other methods need the rest.
 SELF_JUDGED_SHARE = 0.6
 # Keys of the stored predictions for unlabelled rows: by the method, and by its supervised stack.
 OWN, SUPERVISED = "own", "supervised"
@@ -575,6 +577,7 @@ def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, A
     return *predictions, *target.predict(twin, X, f"{name}, supervised")
 
 
+# How often the files of the workers are read, in seconds: shorter than people notice.
 SECONDS_BETWEEN_POLLS = 0.2
 
 

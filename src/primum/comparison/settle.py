@@ -77,7 +77,8 @@ ANSWERS = {
     OPEN: "open",
     CANNOT_TELL: "cannot tell",
 }
-# The numbers of a chart are listed where a bound changes, at most at this many places.
+# The numbers of a chart are listed where a bound changes, at most at this many places: as many as
+# people read.
 MAX_CHART_STEPS = 60
 
 

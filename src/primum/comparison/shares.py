@@ -30,7 +30,8 @@ from primum.reading.classifiers import Entry, class_scores
 from primum.reading.folds import Fold
 
 SHIFTS = (RANDOM, LABEL, COVARIATE)
-# Scores of more unlabelled rows mostly cost time. A sample of them widens the interval.
+# Scores of more unlabelled rows mostly cost time, because the labelled rows limit the accuracy of
+# shares. A sample of them widens the interval.
 MAX_SCORED = 10_000
 COUNTS = (
     "These shares estimate how many rows belong to a class. The number of rows that a model "

@@ -85,6 +85,7 @@ else:
 
 
 PACKAGES = ("primum", "numpy", "scipy", "scikit-learn")
+# The version of the stored files, raised whenever their contents change.
 FORMAT = 2
 # Advice in terms of run_experiment; the command line has its own wording.
 RESUME = "resume=True"
@@ -312,9 +313,10 @@ def package_versions(packages: list[str]) -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-# Longer array parameters are identified by a checksum instead of their values.
+# Longer array parameters are identified by a checksum instead of their values, which people would
+# not read.
 MAX_LISTED_VALUES = 100
-MAX_DIFFERENCES_NAMED = 3
+MAX_DIFFERENCES_NAMED = 3  # between two comparisons, in one sentence
 
 
 class _Absent:

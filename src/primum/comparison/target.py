@@ -88,11 +88,13 @@ OF_NUMBER_STACK: dict[str, type] = {
 MIN_LABELS_TO_TUNE, MIN_LABELS = 3, 2
 # The fewest labelled numbers: a ridge is tuned with at least two rows in each of two folds.
 MIN_NUMBERS_TO_TUNE = 6
-# A class is rare with at most this share of the labels, and has few labels below this number.
+# A class is rare with at most this share of the labels, and has few labels below this number: both
+# make its errors invisible in an accuracy.
 RARE_SHARE, FEW_LABELS = 0.1, 20
 # Quantiles of known numbers that a table shows.
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-# Digits of stored scores: enough to find the largest score, and to judge by scores.
+# Digits of stored scores: enough to find the largest score, and to judge by scores, whose losses
+# are shown with three digits.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # Predictions of held-out rows: classes or numbers, and scores of classes.
 Predicted = tuple[list[Any], list[list[float]] | None]

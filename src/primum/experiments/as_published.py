@@ -20,6 +20,8 @@ from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import ClassData
 from primum.rows import Rows
 
+# Singular values below this fraction of the largest count as 0, as in the pseudo-inverse of R's
+# MASS package.
 PSEUDO_INVERSE_RCOND = float(np.finfo(float).eps ** 0.5)
 
 

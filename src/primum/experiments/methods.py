@@ -192,6 +192,7 @@ BASELINES = (
 SVM = L2SVMClassifier(alpha=1.0, costs="sum", penalize_intercept=True)
 _machine = partial(Method, score=measures.score_signed, loss=measures.squared_hinge)
 
+# The methods of Table 3.
 SUPPORT_VECTORS = (
     _machine("Supervised", SVM, sees="labeled"),
     _machine("Self-Learning", TwiceConstantSelfLearning(SVM)),

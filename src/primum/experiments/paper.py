@@ -103,6 +103,7 @@ class ExperimentPlan:
         return Experiment(name, data, self.design, self.methods, repeats, seed)
 
 
+# The tables and figures of the paper, by the name of their folder.
 PLANS = {
     "table2": ExperimentPlan(
         title="Cross-validation, least squares (Table 2)",

@@ -48,11 +48,12 @@ from primum.safe.stack import Stack, StackedClassifier
 SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
 # |t| above this counts as a difference: 5% two-sided with 20 repeats.
 CRITICAL_T = 2.1
-# The level of the family of tests over all data sets, after Holm's correction.
+# The level of the family of tests over all data sets, after Holm's correction: the usual one.
 FAMILY_LEVEL = 0.05
 # Smaller differences of errors and losses are rounding.
 MIN_DIFFERENCE = 1e-12
-# In the race for numbers: the share of the rows for training, and the rows of a simulated problem.
+# In the race for numbers: the share of the rows for training, as in five folds, and the rows of a
+# simulated problem, about as many as tables have.
 TRAINING_SHARE, N_ROWS = 0.8, 1000
 Unit = tuple[str, int]  # problem with its number of labels, and repeat
 

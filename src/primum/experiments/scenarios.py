@@ -148,6 +148,7 @@ class Scenario:
     repeats: int | None = None
 
 
+# What draws a simulated problem, and its numbers of labelled and unlabelled rows.
 SIMULATED = {
     "useless, linear": (useless_linear, 100, 500),
     "useless, curved": (useless_curved, 100, 500),
@@ -167,6 +168,7 @@ PAPER_UNLABELED = {
     "coil2": 500, "diabetes": 160, "digit1": 500, "g241c": 500, "g241d": 500, "mammography": 200,
     "transfusion": 140, "usps": 500,
 }  # fmt: skip
+# The problems on which verdicts are judged, by name.
 SCENARIOS = {
     **{name: Scenario(name, *sizes) for name, sizes in SIMULATED.items()},
     "digits": Scenario("digits", digits, 60, 700),

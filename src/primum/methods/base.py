@@ -367,9 +367,11 @@ class WrapperMixin:
         return self._predict_with("decision_function", X)
 
 
+# More values that many parameters have, ...
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 YES_OR_NO = ["boolean"]
 
+# ... and those of each parameter, which means the same in all estimators.
 PARAMETER_RANGES: dict[str, list[Any]] = {
     "alpha": POSITIVE,
     "alpha_labeled": [*NOT_NEGATIVE, None],

@@ -45,11 +45,13 @@ from primum.methods.svm.base import LinearMachine, MachineData
 # Factors of the supervised solution at which searches start; the first is that solution itself. At
 # 0 all predictions are uncertain, and only the labels pull at first.
 START_FACTORS = (1.0, 0.0, 0.3, 3.0)
-# Another start is preferred to the supervised solution if it ends lower by this fraction of f.
+# Another start is preferred to the supervised solution if it ends lower by this fraction of f, more
+# than searches miss: otherwise the two are the same minimum.
 MIN_DECREASE = 1e-9
-# Newton steps after L-BFGS, and products with the second derivative in each of them.
+# Newton steps after L-BFGS, and products with the second derivative in each of them, at most: two
+# or three steps are typical, because L-BFGS has ended close to the minimum.
 MAX_POLISHING_STEPS, MAX_PRODUCTS = 10, 1000
-# Changes of f below this fraction of it are rounding.
+# Changes of f below this fraction of it are rounding: of some sums over rows.
 OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)
 
 

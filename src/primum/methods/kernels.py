@@ -41,9 +41,11 @@ from primum.rows import LabeledRows, joined_weights
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
 MAX_KERNEL_ROWS = 10_000
-# Kernel values of new rows are computed in blocks of this many numbers (32 MB).
+# Kernel values of new rows are computed in blocks of this many numbers (32 MB): large enough for
+# products of matrices, small compared with the kernel of the fit.
 KERNEL_BLOCK_NUMBERS = 2**22
-# A matrix counts as symmetric if entries differ by no more than this fraction of the largest.
+# A matrix counts as symmetric if entries differ by no more than this fraction of the largest, so
+# that kernels computed in single precision pass.
 SYMMETRY_TOLERANCE = 1e-6
 
 

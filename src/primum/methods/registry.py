@@ -102,13 +102,16 @@ METHODS = [
     MethodEntry("ScatterLDAClassifier", "gaussian.scatter_lda", GAUSSIANS),
 ]
 
-# A ridge makes likelihoods finite if there are fewer rows than features.
+# A ridge makes likelihoods finite if there are fewer rows than features: a tenth of the variance of
+# standardised features.
 LIKELIHOOD_RIDGE = {"alpha": 0.1}
 NEAREST_MEAN = {"covariance": "spherical"}
+# Logistic regression: without a weight the unlabelled rows play no part.
 LOGISTIC_VARIANT = Variant(
     "Logistic", "EntropyLogisticClassifier", {"unlabeled_weight": 0.0}, supervised=True
 )
 
+# Methods with parameters other than the default ones, by the names under which they are offered.
 VARIANTS = [
     Variant("EM-LS (hard)", "EMLeastSquaresClassifier", {"labels": "hard"}),
     # Its rounds converge slowly where the labelled rows hardly determine the model.

@@ -34,12 +34,14 @@ from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stack_weights, stacked_scores
 
 T = TypeVar("T")
-# The shares of the rows in the two parts, and the number of rows up to which a fit counts as free.
+# The shares of the rows in the two parts on which a fit is timed, the larger of which doubles the
+# smaller, and the number of rows up to which a fit counts as free.
 TRIAL_SHARES = (1 / 12, 1 / 6)
 MAX_UNTIMED_ROWS = 300
-# A fold holds out about this share of the labelled rows.
+# A fold holds out about this share of the labelled rows: there are five by default.
 HELD_OUT_SHARE = 1 / 5
-# Slow predictions are timed on these two numbers of rows, which tell how long all take.
+# Slow predictions are timed on these two numbers of rows, which tell how long all take: a factor
+# of four apart, and few enough to take little of the time budget.
 TRIAL_PREDICTIONS = (25, 100)
 
 

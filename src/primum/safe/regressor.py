@@ -23,7 +23,7 @@ from primum.safe.stack import StackedRegressor, StackNumberMixin
 
 # The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
-# Marks an unknown class, but not an unknown number.
+# Marks an unknown class, as in scikit-learn, but not an unknown number.
 CLASS_MARKER = -1
 
 

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
 STACKS = ("the model", "the baseline", "the supervised stack")
 DUELS = ((1, 0), (2, 0))
-# With a time budget, stacks are compared on at most this many unlabelled rows ...
+# With a time budget, stacks are compared on at most this many unlabelled rows, so that little of it
+# is spent on predictions ...
 MAX_COMPARED_ROWS = 5000
 # ... and without one on this many: predicting a million takes longer than the rest of a fit.
 MAX_PREDICTED_ROWS = 20_000

@@ -112,7 +112,8 @@ def stack_weights(
     )
 
 
-# Rows are scored in blocks, because kernels and neighbours need a number per pair of rows.
+# Rows are scored in blocks of this many, because kernels and neighbours need a number per pair of
+# rows: fewer than for one model (``disagreements.ROWS_PER_BLOCK``), because a stack has several.
 SCORED_ROWS_PER_BLOCK = 4096
 # Function of the scores (n_rows, n_outputs) that returns one or several values per row.
 OfScores = Callable[[Floats], AnyArray]

@@ -58,10 +58,13 @@ TIME = re.compile(
 # A vector that is written as text: [0.12, -0.3].
 WRITTEN_VECTOR = re.compile(r"\[[-+0-9.eE,;\s]*\]", re.ASCII)
 MARKS = ".,"  # decimal marks
-MOSTLY_SHARE = 0.8  # with this share of numbers, a column counts as numbers with exceptions
-MAX_SAMPLED_CELLS = 1000  # cells of a column that are searched for a decimal mark
-MIN_DOUBTFUL = 3  # cells like 1.234: fewer are not mentioned
-MAX_UNITS = 3  # more different letters are not units
+# With this share of numbers, a column counts as numbers with exceptions: fewer than four of five
+# may as well be codes.
+MOSTLY_SHARE = 0.8
+# Cells of a column that are searched for a decimal mark: one among them is enough.
+MAX_SAMPLED_CELLS = 1000
+MIN_DOUBTFUL = 3  # cells like 1.234, which may mean 1234: fewer are not mentioned
+MAX_UNITS = 3  # units of a column, at most: more different letters are not units
 # The protocols by which libraries exchange tables.
 STREAM, INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
 

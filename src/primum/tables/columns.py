@@ -55,8 +55,10 @@ from primum.tables.text import MIN_TEXT_WORDS, Vocabulary, find_vocabulary, word
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_NUMBERED_ROWS = 20  # with fewer rows, distinct integers may well be a feature
-MIN_FILLED_SHARE = 0.9  # a running number has at least this share of the integers between its ends
+# In at most this many rows, distinct integers may well be a feature, and do not number the rows.
+MIN_NUMBERED_ROWS = 20
+# A running number has at least this share of the integers between its ends: a few rows may be gone.
+MIN_FILLED_SHARE = 0.9
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
 
 
@@ -96,15 +98,18 @@ def is_running_number(values: Floats) -> bool:
     return len(np.unique(values)) == len(values) and span <= len(values) / MIN_FILLED_SHARE
 
 
-# Cells of another kind count as missing if at least this share of a column is of one kind.
+# Cells of another kind count as missing if at least this share of a column is of one kind: a tenth
+# can be remarks such as "n/a" or "see below".
 MAIN_SHARE = 0.9
-# With at least this share of missing cells, a further column marks them.
+# With at least this share of missing cells, a further column marks them: it is constant in too many
+# training sets with fewer.
 MIN_INDICATED_SHARE = 0.05
-MAX_LEVELS = 20  # if there are more, the rare ones are grouped
-# With a larger share of distinct cells, text identifies rows or is free text; it has no levels.
+MAX_LEVELS = 20  # of a column, each of which becomes one; if there are more, rare ones are grouped
+# With a larger share of distinct cells, text identifies rows or is free text; it has no levels,
+# because most would occur once.
 MAX_LEVELS_SHARE = 0.5
 MAX_NAME_CHARACTERS = 30  # characters on average: more than a name
-# Words on average: with more, cells are free text even if some of them are equal.
+# Words on average: with more, which is a sentence, cells are free text even if some are equal.
 MIN_SENTENCE_WORDS = 6
 NO_TERMS = "No word occurs in two of its cells, so nothing can be learnt from it."
 NO_WORDS = "Its values are long but hardly contain words, so nothing is learnt from them."
@@ -130,11 +135,12 @@ ACTIONS = {
 # Digits, a separator, digits: a cheap test that every layout passes.
 LIKE_A_DATE = re.compile(r"\d[-/. ,]+.*\d", re.DOTALL)
 
-# The fewest columns of an embedding.
+# The fewest columns of an embedding: a few columns with one name and numbers are measurements.
 MIN_EMBEDDING_COLUMNS = 8
 # Names of the columns of embeddings, with the number of the column.
 NAMED = re.compile(r"(?P<stem>.*(?:emb|vec|latent|dim).*?)(?P<number>\d+)", re.IGNORECASE)
-# The largest standard deviation of its columns, relative to the smallest.
+# The largest standard deviation of its columns, relative to the smallest: those of measurements in
+# several units often differ by more.
 MAX_SCALE_RATIO = 100.0
 
 

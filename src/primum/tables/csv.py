@@ -35,12 +35,12 @@ from primum.tables.files import (
 )
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-MAX_LINE_CHARACTERS = 2**24  # characters; a file without line ends must not be read as one line
-SNIFFED_LINES = 100  # the separator is detected from these
-CELLS_PER_PART = 2**16  # few enough for the text to stay in the cache
-ROWS_AT_A_TIME = 1024  # when rows are read one by one
-MIN_ROWS_PER_PART = 32  # every column of a part costs a few microseconds
-TRUTH = {"true": 1.0, "false": 0.0}
+MAX_LINE_CHARACTERS = 2**24  # a file without line ends must not be read as one line
+SNIFFED_LINES = 100  # the separator is detected from these, because a single line may mislead
+CELLS_PER_PART = 2**16  # cells read at a time, few enough for their text to stay in the cache
+ROWS_AT_A_TIME = 1024  # when rows are read one by one: few enough to take no memory
+MIN_ROWS_PER_PART = 32  # every column of a part costs a few microseconds, however few rows it has
+TRUTH = {"true": 1.0, "false": 0.0}  # the numbers of truth values
 # Cells that could be read as numbers but are not: booleans, and codes with leading zeros.
 NAMES = r"^(?i:true|false)$|^0\d"
 # Numbers that may have three decimals or separate thousands.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 # The library that reads a spreadsheet, by its suffix.
 SPREADSHEETS = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".ods": "odfpy"}
-HEADER_ROWS = 50  # rows that are searched for the names of the columns
+HEADER_ROWS = 50  # rows that are searched for the names of the columns: titles above are shorter
 
 Row = Sequence[Any]
 

@@ -37,7 +37,8 @@ from primum.tables.text import TermWeights, TextFeatures
 
 MISSING_LEVEL, OTHER_LEVELS = "(missing)", "(other)"
 MISSING_SUFFIX = " (missing)"
-# A block of an embedding weighs at most as much as this many scaled columns.
+# A block of an embedding weighs at most as much as this many scaled columns, so that a few columns
+# beside hundreds of its own still count.
 MAX_EMBEDDING_WEIGHT = 50
 SUFFIXES = {"date": " (days)", "time": " (hours)"}
 

@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MIN_ROWS_ABOVE_TOTAL = 3  # above a total
-# Labelled rows of every class that a sample keeps, if there are enough.
+MIN_ROWS_ABOVE_TOTAL = 3  # fewer rows may have the value of the last one as their sum by chance
+# Labelled rows of every class that a sample keeps, if there are enough: a rare class would
+# otherwise be lost.
 MIN_SAMPLED_OF_CLASS = 50
-# Relative tolerance, because rounded cells do not add up exactly.
+# Relative tolerance, because rounded cells do not add up exactly: they have six digits or more.
 TOTAL_TOLERANCE = 1e-6
 WORDS = re.compile(
     r"\b(sub|grand )?(total|sum|summe|gesamt|totaal|totale|som|suma)s?\b", re.IGNORECASE

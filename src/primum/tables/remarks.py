@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What has a probability below 2**-20 by chance is no accident.
+# What has a probability below 2**-20, one in a million, by chance is no accident.
 MIN_BITS = 20
 # Share of the errors of guessing avoided, or of the variance explained: at least the first by a
 # leaking column alone, at most the second by all others together.
@@ -65,7 +65,8 @@ MIN_TELLING_SHARE, MAX_OTHERS_SHARE = 0.95, 0.5
 MAX_FOREST_ROWS, N_FOREST_FOLDS, N_FOREST_TREES = 2000, 3, 25
 # Fewer numbers may have the order of the target by chance.
 MIN_ORDER_ROWS = 20
-# The least rank correlation of two orders that are nearly the same.
+# The least rank correlation of two orders that are nearly the same: no model of other columns has
+# it, but a rounded copy of the target does.
 MIN_RANK_CORRELATION = 0.9995
 ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
@@ -430,9 +431,11 @@ def _repeated(name: str | None, ids: Sequence[str | None]) -> Iterator[Alert]:
         )
 
 
-# Below this p-value, over all columns, too few values occur in both kinds of rows.
+# Below this p-value, over all columns, too few values occur in both kinds of rows: a false alarm in
+# a thousand tables.
 OVERLAP_SIGNIFICANCE = 0.001
-# They must also be at most this share of the number expected by chance.
+# They must also be at most this share of the number expected by chance: in large tables even a
+# small difference is significant.
 MAX_OVERLAP_SHARE = 0.5
 # A column with fewer values among the labelled rows, such as "train" and "test", is no group.
 MIN_GROUP_VALUES = 3

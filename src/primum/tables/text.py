@@ -33,19 +33,21 @@ from primum.safe.candidates.base import as_dense, as_given
 from primum.safe.candidates.wide import find_reduction
 from primum.tables.cells import names_of, object_array
 
-# The most terms of either kind, the most rows they are taken from, and the fewest rows with one.
+# The most terms of either kind, the most rows they are taken from, and the fewest rows with one:
+# what occurs in one row tells nothing about others, and more terms take memory and add little.
 MAX_TERMS, MAX_COUNTED_ROWS, MIN_TERM_ROWS = 2**14, 20_000, 2
-# The smallest and the largest number of characters in a group.
+# The smallest and the largest number of characters in a group: enough for endings and misspellings.
 GROUP_SIZES = (2, 3)
-# Rows whose terms are counted at a time.
+# Rows whose terms are counted at a time: their counts are small compared with those of all rows.
 COUNTED_ROWS_PER_BLOCK = 10_000
 # Squared length of a row: text counts as much as this many scaled columns, before rare terms are
-# weighted up.
+# weighted up, so that it neither outweighs the other columns of a table nor is lost among them.
 SQUARED_TEXT_LENGTH = 10.0
 # With more columns, methods that use unlabelled rows receive components, half as many: tuning ICLS
 # takes minutes with several hundred columns.
 MAX_TEXT_COLUMNS = 100
-# The fewest words in an average cell of free text, and the most cells that are read for it.
+# The fewest words in an average cell of free text, and the most cells that are read for it: names
+# have one or two words, and a sample tells the average.
 MIN_TEXT_WORDS, MAX_WORD_CELLS = 3, 1000
 # Two or more letters, so neither numbers nor codes.
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*")

@@ -55,7 +55,7 @@ Folder = str | os.PathLike[str]
 TARGET = "target"  # the last column of every file, with the class labels
 # The exceptions that reading a damaged file can raise.
 DAMAGE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error, ValueError)
-TIMEOUT_SECONDS = 30.0  # seconds without a response
+TIMEOUT_SECONDS = 30.0  # without a response: servers that work answer in a few
 MAX_RESPONSE_BYTES = 64 * 2**20  # bytes; the largest published file has a few million
 
 

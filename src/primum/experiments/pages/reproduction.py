@@ -60,7 +60,7 @@ CURVES = {"error-curves": "error", "loss-curves": "loss_test", "time-curves": "s
 
 # The measures of a race, their names, and the unit in which hundredths of them are shown.
 SHOWN = {"error": ("error", "percentage points"), "loss_test": ("Brier score", "hundredths")}
-PERCENT = 100.0
+PERCENT = 100.0  # percentage points in a share of 1
 # The race for numbers: the title of its page, and the last column of its tables.
 NUMBER_TITLE = "The safe choice for numbers"
 UNLABELED_COLUMN = "safe / supervised"

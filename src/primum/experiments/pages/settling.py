@@ -27,9 +27,10 @@ from primum.pages.page import Cell, PageTable, paragraph
 from primum.pages.pictures import COLORS, new_figure
 
 TITLE = "From cannot tell to an answer: labels where two models differ"
-# Numbers of labels at which the share of settled questions is reported.
+# Numbers of labels at which the share of settled questions is reported: none, few and many.
 LABEL_COUNTS = (0, 30, 100)
-# The upper ends of bins of the share of rows on which two models differ, in points.
+# The upper ends of bins of the share of rows on which two models differ, in percentage points:
+# from what makes no practical difference to what differs widely.
 SHARE_BINS = (1.0, 3.0, 6.0, 12.0)
 SHARE_NAMES = ("up to 1%", "1 to 3%", "3 to 6%", "6 to 12%", "more than 12%")
 CHANGE_NAMES = (
@@ -45,7 +46,8 @@ ARM_NAMES = {
     settling.RANDOM: "random rows",
     settling.UNCERTAIN: "most uncertain rows",
 }
-# A group of orders is marked if its number of wrong ones, or more, is less probable than this.
+# A group of orders is marked if its number of wrong ones, or more, is less probable than this, so
+# that few are marked by chance.
 SUSPICIOUS_PROBABILITY = 0.01
 # The curves of the figure, by the columns they are drawn from: name, colour and line.
 CURVES = {

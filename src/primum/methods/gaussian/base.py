@@ -32,7 +32,8 @@ from primum.methods.gaussian.family import (
 from primum.reading.data import ClassData, not_in_memory, read_training_data, refuse_other_library
 from primum.reading.shares import class_shares
 
-# A direction collapses if the variance within the classes is below this share of the total.
+# A direction collapses if the variance within the classes is below this share of the total: the
+# likelihood then grows without bound, and ten digits are more than any features have.
 COLLAPSED = 1e-10
 
 

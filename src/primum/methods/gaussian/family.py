@@ -27,10 +27,12 @@ from scipy.special import logsumexp, softmax
 
 from primum._typing import Floats
 
-# A feature is constant if its standard deviation is below this fraction of its largest value.
+# A feature is constant if its standard deviation is below this fraction of its largest value: the
+# rounding of a sum of squares.
 CONSTANT_TOLERANCE = 1e-13
 # A direction is left out if its variance is below this fraction of the largest, with all features
-# in units of their standard deviations: total variance, and variance within the classes.
+# in units of their standard deviations: total variance, and variance within the classes. The second
+# is the rounding of eigenvalues, and the first leaves room for two digits above it.
 RANGE_TOLERANCE, RANK_TOLERANCE = 1e-11, 1e-13
 
 

@@ -73,7 +73,8 @@ class LabeledLikelihood(ModelsOfLabels):
         return H if not self.family.spherical else np.trace(H) / len(H) * np.eye(len(H))
 
 
-# Optima count as different if the posterior of some row differs by more than this.
+# Optima count as different if the posterior of some row differs by more than this: searches that
+# end at the same optimum differ by far less.
 MIN_POSTERIOR_CHANGE = 0.01
 
 

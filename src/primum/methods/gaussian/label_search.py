@@ -27,7 +27,8 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 from primum._typing import Floats, Mask
 from primum.solvers.lbfgsb import LBFGSB_MEMORY
 
-# L-BFGS-B stops early where its line search fails; it is restarted from there at most this often.
+# L-BFGS-B stops early where its line search fails; it is restarted from there at most this often: a
+# guard, because each restart makes progress.
 MAX_RESTARTS = 20
 
 # With more shares than this, only a working set of them has variables: those above 0, and those

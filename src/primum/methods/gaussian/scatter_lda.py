@@ -27,7 +27,8 @@ from primum.methods.base import with_parameters
 from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianCoordinates, GaussianFamily, GaussianModel
 
-# A direction between the class means is left out if it is below this fraction of the longest.
+# A direction between the class means is left out if it is below this fraction of the longest: far
+# above rounding, and too short to tell classes apart.
 MEANS_TOLERANCE = 1e-10
 
 

@@ -65,7 +65,7 @@ from primum.reading.data import ClassData, not_in_memory
 from primum.reading.labels import targets_of
 
 # A step has the best length if the slope there is below this fraction of the initial one; the
-# search for it takes at most this many steps.
+# search for it takes at most this many steps, which halve an interval or do better.
 FLAT_SLOPE_SHARE, MAX_LENGTH_STEPS = 1e-9, 100
 
 

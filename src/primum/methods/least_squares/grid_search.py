@@ -172,7 +172,8 @@ def _solve(
     return solution.labels, labellings.is_proven(problem, given, tol=grid.tol)
 
 
-# Mean scores that agree to this many digits count as equal.
+# Mean scores that agree to this many digits count as equal: solutions are not more accurate, and
+# the choice must not depend on their rounding.
 SCORE_DIGITS = 10
 
 

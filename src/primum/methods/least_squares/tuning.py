@@ -42,6 +42,7 @@ from primum.reading.targets import Known, KnownTargets, SomeKnown
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
 ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# Weights of all rows in the metric, from the labelled rows only to all alike.
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
 
 

@@ -143,15 +143,17 @@ def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> 
 
 # G is computed in this many blocks of rows: more blocks skip more zeros, but slow down products.
 GRAM_BLOCKS = 16
-# The diagonal is computed for this many rows at a time.
+# The diagonal is computed for this many rows at a time: 80 MB at the most rows that can be fitted.
 DIAGONAL_BLOCK_ROWS = 1000
 # Largest entry, relative to those of K, of the part of K that its factor may miss. This part is of
 # the order of rounding if K is positive semi-definite, and of its negative eigenvalues otherwise.
 # Kernels computed in single precision must pass.
 PSD_TOLERANCE = 1e-5
 
-# Largest relative error of the deformed kernel, in its least accurate direction.
+# Largest relative error of the deformed kernel, in its least accurate direction: scores keep three
+# digits.
 MAX_DEFORMATION_ERROR = 1e-3
+# Power iterations for that error: it is needed to a factor of two or so.
 NORM_STEPS = 5
 
 

@@ -31,9 +31,11 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
 
-# Up to this many sparse rows, the dense matrix of their inner products is used.
+# Up to this many sparse rows, the dense matrix of their inner products is used (32 MB); for more,
+# conjugate gradients take less time.
 MAX_DUAL_ROWS = 2000
-# After this many updates sums are recomputed, so that rounding errors do not accumulate.
+# After this many updates sums are recomputed, so that rounding errors do not accumulate: often
+# enough to lose about two digits at most, seldom enough to cost next to nothing.
 MAX_UPDATES = 200
 
 

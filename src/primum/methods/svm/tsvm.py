@@ -39,9 +39,10 @@ from primum.methods.svm.search import (
     start_search,
 )
 
-# A handful of rounds is typical.
+# Rounds of cccp, at most: a handful is typical.
 MAX_CCCP_ROUNDS = 1000
-# A mean row counts as zero if its norm is below this fraction of that of the rows.
+# A mean row counts as zero if its norm is below this fraction of that of the rows: the constraint
+# on the class shares could then not be met by the weights.
 ZERO_MEAN_TOLERANCE = 1e-9
 
 

@@ -67,24 +67,30 @@ from primum.safe.candidates.base import (
 )
 from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
 
-# Neighbours in the graph on which labels spread, and how far they spread.
+# Neighbours in the graph on which labels spread, from few to many, and the share of the mass that
+# passes on in each step: labels spread over two steps on average at the first, over a hundred at
+# the last.
 SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
-# The most labelled rows for which G is computed; with more, only its diagonal, for this many.
+# The most labelled rows for which G is computed; with more, only its diagonal, for this many: time
+# grows with their number, and so many losses choose a and k as well.
 MAX_GRAM_LABELS, MAX_CHECKED_LABELS = 1000, 300
-# Numbers of nearest labelled rows.
+# Numbers of nearest labelled rows to choose from, each about half as large again as the last.
 NEIGHBOR_COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)
-# Relative size of the residual at which conjugate gradients stop, in single and double precision.
+# Size of the residual, relative to the right-hand side, at which conjugate gradients stop, in
+# single and double precision: the choice of a and k needs few digits.
 CG_TOLERANCES = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 # Kernel ridge regression takes time with the third power of the number of labelled rows: if there
 # are more, a random sample is used.
 MAX_KERNEL_LABELS = 1500
-# Neighbours in the graph that deforms the kernel.
+# Neighbours in the graph that deforms the kernel: enough to connect it, few enough to follow it.
 KERNEL_NEIGHBORS = 10
-# Kernel widths, in units of the median distance between rows.
+# Kernel widths, in units of the median distance between rows, and weights of the graph relative to
+# the kernel, with 0 for the kernel as it is: a coarse grid, because each takes a decomposition.
 BANDWIDTHS = (0.25, 0.5, 1.0)
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
-# Squared distances below this fraction of the largest are rounding.
+# Squared distances below this fraction of the largest are rounding: they are differences of squares
+# of lengths.
 DISTANCE_ROUNDING = 1e-13
 # Replaces a divisor that is 0; representable in single precision.
 MIN_DIVISOR = 1e-30

@@ -55,19 +55,23 @@ from primum.safe.candidates.paths import (
     ridge_path,
 )
 
-# Half a decade apart, on the sum of squares of standardised features.
+# Penalties half a decade apart, on the sum of squares of standardised features: from hardly any
+# shrinking to nearly constant scores.
 RIDGES = np.geomspace(1e-3, 1e4, 15)
-# A decade apart, as C in scikit-learn.
+# A decade apart, as C in scikit-learn: each takes a fit by iteration, so fewer than ridges.
 INVERSE_PENALTIES = np.geomspace(1e-4, 1e2, 7)
-# Used if the penalty cannot be chosen, because fewer than two classes have two rows.
+# Used if the penalty cannot be chosen, because fewer than two classes have two rows: the middle of
+# the grid.
 DEFAULT_INVERSE_PENALTY = 0.1
+# Folds in which a penalty is chosen, at most: as many as the default cv has.
 MAX_PENALTY_FOLDS = 5
+# Iterations of scikit-learn's solver, at most: its default of 100 is too few for some tables.
 MAX_LOGISTIC_STEPS = 1000
 # Newton's method is faster than L-BFGS for two classes and at most this many axes.
 MAX_NEWTON_AXES = 80
 # With more rows, a sample chooses the kernel, because each option takes an eigendecomposition.
 MAX_CHOICE_ROWS = 500
-# Numbers of components to choose from.
+# Numbers of components to choose from: a few, each about twice as large as the last.
 N_COMPONENTS = (2, 5, 10, 20, 50)
 # Components this much shorter than the longest one are rounding, which whitening would enlarge:
 # lengths are roots of eigenvalues, so that only half of their digits are correct.

@@ -37,15 +37,17 @@ from primum.safe.candidates.linear import (
 )
 from primum.safe.candidates.paths import SQUARED_HINGE, Principal, margin_path
 
-# Used if the penalty cannot be chosen.
+# Used if the penalty cannot be chosen: in the middle of the grids.
 DEFAULT_PENALTY = 0.1
+# A decade apart, the largest first.
 SVM_PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3)
-# A margin of 1 is a score of 0.88.
+# A margin of 1 is a score of 0.88: rows beyond it cost nothing, and are still not certain.
 SCORE_SLOPE = 2.0
+# ICLS is tuned over few penalties, one metric and few folds, because each fit takes long.
 ICLS_PENALTIES = (1e-2, 1e-1, 1.0)
 ICLS_METRICS = (0.0,)
 ICLS_FOLDS = 3
-# With more unlabelled rows, a random sample is used.
+# With more unlabelled rows, a random sample is used, because tuning fits dozens of models.
 MAX_ICLS_UNLABELED = 1000
 
 

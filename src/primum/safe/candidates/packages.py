@@ -44,7 +44,8 @@ from primum.safe.candidates.base import (
 )
 from primum.safe.candidates.trees import BoostingClassifier, BoostingRegressor, histogram_boosting
 
-# A model is fitted to at most this many labelled rows to load its weights.
+# A model is fitted to at most this many labelled rows to load its weights, which is all that this
+# fit is for: few take no time.
 MAX_LOADING_ROWS = 20
 
 
@@ -93,6 +94,7 @@ class Package:
         return cls(**{self.seed: seed}, **self.settings)
 
 
+# Packages whose models can be candidates, by the name under which they are requested.
 PACKAGES = {
     package.name: package
     for package in (

@@ -42,16 +42,20 @@ from scipy.special import expit, logsumexp, softmax
 
 from primum._typing import Floats, Index
 
-# Axes this much shorter than the longest one, in squared length, are rounding.
+# Axes this much shorter than the longest one, in squared length, are rounding of their
+# decomposition.
 MIN_AXIS_SQUARE = 1e-14
 # Newton's method stops after this many steps, or at this change of the decision values: the next
 # change would be about its square.
 MAX_NEWTON_STEPS, MIN_NEWTON_STEP = 50, 1e-4
-# Added to the curvature along the intercept, which underflows if all margins are large.
+# Added to the curvature along the intercept, relative to the largest weight: without it, the
+# curvature underflows if all margins are large.
 MIN_CURVATURE = 1e-12
+# A step that must be halved more often than this, to less than a millionth, changes nothing.
 MAX_HALVINGS = 20
-# L-BFGS: the largest element of the gradient of the mean loss at which it stops, the number of
-# steps that it remembers, and the most steps.
+# L-BFGS: the largest element of the gradient of the mean loss at which it stops, a fifth of
+# scikit-learn's, which was found to change chosen penalties; the number of steps that it remembers;
+# and the most steps, far more than usual.
 MAX_SLOPE, LBFGS_STORED_STEPS, MAX_LBFGS_STEPS = 2e-5, 5, 1000
 # Exponentials of up to this number, and their inverses, do not overflow.
 MAX_EXPONENT = 300.0
@@ -187,6 +191,7 @@ class MarginLoss:
     curvature: Callable[[Floats], Floats]
 
 
+# The losses of logistic regression and of the SVM, as functions of the margin.
 LOGISTIC = MarginLoss(
     lambda m: np.logaddexp(0.0, -m), lambda m: -expit(-m), lambda m: expit(m) * expit(-m)
 )

@@ -36,8 +36,9 @@ from primum.safe.candidates.base import (
     standardisation,
 )
 
+# Trees of a forest: scikit-learn's default.
 N_TREES = 100
-# The most numbers in memory at once when rows are predicted.
+# The most numbers in memory at once when rows are predicted (64 MB).
 MAX_BLOCK_NUMBERS = 2**23
 
 
@@ -186,12 +187,16 @@ def extra_trees_of_numbers(
     return forest_model([tree.tree_ for tree in fitted], numbers)
 
 
+# Trees of a booster and leaves of each, at most, and bins of a feature, at most: few and small, for
+# the few labels of a safe choice.
 BOOSTING_ROUNDS, MAX_LEAVES, MAX_BINS = 100, 8, 63
-# Rows of a leaf, as a share of all rows and in numbers.
+# Rows of a leaf, at least: a share of all rows, but within these numbers. scikit-learn's 20 are too
+# many for few labels.
 LEAF_SHARE, MIN_LEAF_ROWS, MAX_LEAF_ROWS = 1 / 20, 2, 20
-# Stands for the logarithm of a probability of 0.
+# Stands for the logarithm of a probability of 0: nothing is less probable, and sums are finite.
 LOG_OF_ABSENT = -1e6
-# With more columns, the booster sees those that differ most between the classes.
+# With more columns, the booster sees those that differ most between the classes: its time grows
+# with their number, and single columns of such rows tell little.
 MAX_BOOSTED_COLUMNS = 500
 
 

@@ -27,9 +27,10 @@ from primum.safe.candidates.base import (
     as_given,
 )
 
-# Sparse rows with more columns are reduced, to this many.
+# Sparse rows with more columns than the first number are reduced, to the second: graphs and kernels
+# then cost no more than for a table.
 MAX_WIDE_COLUMNS, SVD_RANK = 1000, 50
-# With more rows, the components are those of a random sample.
+# With more rows, the components are those of a random sample, which takes seconds to decompose.
 MAX_COMPONENT_ROWS = 20_000
 
 
