@@ -1,10 +1,16 @@
-"""The files around the package agree with it: versions, changelog, workflows, templates."""
+"""The files around the package agree with it: versions, changelog, workflows, templates.
 
+Its numbers say what they are.
+"""
+
+import ast
+import itertools
 import re
 import runpy
 import subprocess
 import tomllib
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -203,3 +209,32 @@ def test_wheels_with_too_little_or_too_much_are_refused(tmp_path, without, extra
     check_wheel = runpy.run_path(str(ROOT / ".ci" / "check_dist.py"))["check_wheel"]
     with pytest.raises(SystemExit, match=problem):
         check_wheel(wheel_of_sources(tmp_path, without=without, extra=extra))
+
+
+def module_numbers():
+    """Yield (file, name, whether a comment is above or beside) of the constants with numbers."""
+    for path in sorted(Path(primum.__file__).parent.rglob("*.py")):
+        text = path.read_text()
+        lines = text.splitlines()
+        for node in ast.parse(text).body:
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+                continue
+            values = [each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+            if not any(type(value) in (int, float) for value in values):
+                continue
+            # Constants on consecutive lines may share the comment above them.
+            group = itertools.takewhile(str.strip, reversed(lines[: node.lineno - 1]))
+            beside = "  # " in lines[node.end_lineno - 1]
+            commented = beside or any(line.startswith("# ") for line in group)
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [each.id for each in ast.walk(targets[0]) if isinstance(each, ast.Name)]
+            yield from ((path, name, commented) for name in names if name.isupper())
+
+
+def test_every_number_says_what_it_is():
+    assert [f"{path}: {name}" for path, name, commented in module_numbers() if not commented] == []
+
+
+def test_a_number_has_one_home():
+    names = [name for _, name, _ in module_numbers()]
+    assert sorted(name for name, count in Counter(names).items() if count > 1) == []
