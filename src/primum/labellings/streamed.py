@@ -421,15 +421,8 @@ class StreamedColumns(ProblemColumns):
 
         total = self.design.add_up(sweep_of, rough=rough)
         moment = self._of_all_classes(to_numpy(total.moment), xi.ndim, rough)
-        return Sweep(
-            moment,
-            self.B @ moment,
-            self._moving(total.grams, skipped),
-            int(total.inside),
-            float(total.slack),
-            float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma),
-            total.band and replace(total.band, sum=to_numpy(total.band.sum)),
-        )
+        inner = float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma)
+        return self._swept(total, moment, self._moving(total.grams, skipped), inner)
 
     def look(self, labels: LabelSet, xi: Floats, sigma: float, close: RowSelection) -> "Sweep":
         """Compute what ``sweep`` does except the Gram matrices, and collect rows: one pass."""
@@ -456,8 +449,15 @@ class StreamedColumns(ProblemColumns):
         total = self.design.add_up(look_at)
         moment = to_numpy(total.moment)
         inner = float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma)
+        return self._swept(total, moment, {}, inner)
+
+    def _swept(
+        self, total: BlockSweep, moment: Floats, grams: dict[int, Floats], inner: float
+    ) -> Sweep:
+        """Return the result of a pass, given the sum of the results of all blocks."""
+        band = total.band and replace(total.band, sum=to_numpy(total.band.sum))
         slack, inside = float(total.slack), int(total.inside)
-        return Sweep(moment, self.B @ moment, {}, inside, slack, inner, total.band)
+        return Sweep(moment, self.B @ moment, grams, inside, slack, inner, band)
 
     def _moving(self, grams: dict[int, Any], skipped: int) -> dict[int, Floats]:
         """Return the Gram matrices of the rows that can move, the skipped one by subtraction."""

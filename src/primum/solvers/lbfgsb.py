@@ -8,6 +8,7 @@ If there are several optima, it may end at any of them. The objective depends on
 solution is the labelling closest to the centres with the same M q.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,8 @@ def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     z, enough = objective.lengths * problem.labels.centre, problem.gap_within(tol)
     iterations, value = 0, np.inf
     for _ in range(MAX_LBFGSB_STARTS):
-        result = _minimise(objective, z, enough, max_iter - iterations)
+        left = max_iter - iterations
+        result = minimise_to_gap(objective, z, objective.bounds, objective.gap_at, enough, left)
         # SciPy counts no iterations if the bounds of every variable are equal.
         z, iterations = result.x, iterations + int(result.get("nit", 0))
         stuck = result.fun >= value
@@ -49,9 +51,18 @@ def _closest_to_centres(problem: LabelProblem, q: Floats, tol: float) -> Floats:
     return closer if after.within(tol) or after.gap <= before.gap else q
 
 
-def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int) -> OptimizeResult:
+def minimise_to_gap(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    bounds: Bounds,
+    gap_at: Callable[[Floats], float],
+    gap: float,
+    max_iter: int,
+) -> OptimizeResult:
+    """Return SciPy's result for an objective and its gradient, stopped once the gap is small."""
+
     def stop_at_gap(intermediate_result: OptimizeResult) -> None:
-        if objective.gap_at(intermediate_result.x) <= gap:
+        if gap_at(intermediate_result.x) <= gap:
             raise StopIteration
 
     return minimize(
@@ -59,7 +70,7 @@ def _minimise(objective: "_Objective", start: Floats, gap: float, max_iter: int)
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(*objective.bounds),
+        bounds=bounds,
         callback=stop_at_gap,
         options={
             "maxiter": max_iter,
@@ -82,9 +93,9 @@ class _Objective:
         self.p = np.zeros(0)
 
     @property
-    def bounds(self) -> tuple[Floats, Floats]:
+    def bounds(self) -> Bounds:
         best, one = self.problem.labels.best, np.ones(self.problem.n_rows)
-        return self.lengths * best(one), self.lengths * best(-one)
+        return Bounds(self.lengths * best(one), self.lengths * best(-one))
 
     def labels(self, z: Floats) -> Floats:
         return np.asarray(self.problem.labels.project(z / self.lengths))

@@ -285,7 +285,7 @@ def _minimise_psi(
         there = full.after(point, direction)
         noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
-            length = _step_length(problem, full.columns, sigma, xi, direction, slope)
+            length = _step_length(full, point, direction, slope)
             if length < MIN_STEP_LENGTH:
                 return None, step
             there = full.after(point, length * direction)
@@ -293,22 +293,14 @@ def _minimise_psi(
     return None, most
 
 
-def _step_length(
-    problem: LabelProblem,
-    columns: StreamedColumns,
-    sigma: float,
-    xi: Floats,
-    direction: Floats,
-    slope: float,
-) -> float:
+def _step_length(full: SampledProblem, point: SweptPoint, direction: Floats, slope: float) -> float:
     """Return the step at which psi stops decreasing along the direction, in one pass."""
-    steps = np.concatenate([STEP_LENGTHS, [0.0]])
-    level = float(np.vdot(xi + problem.target, direction))
-    derivative = level + steps * float(np.vdot(direction, direction))
-    if (prior := problem.prior) is not None:
-        z = xi + problem.target
-        derivative -= [prior.reduction_along(z, direction, step) for step in steps]
-    derivative -= columns.slopes(problem.labels, xi, direction, sigma, steps)
+    problem, steps = full.problem, np.concatenate([STEP_LENGTHS, [0.0]])
+    z = point.xi + problem.target
+    derivative = float(np.vdot(z, direction)) + steps * float(np.vdot(direction, direction))
+    if problem.prior is not None:
+        derivative -= [problem.prior.reduction_along(z, direction, step) for step in steps]
+    derivative -= full.columns.slopes(problem.labels, point.xi, direction, point.sigma, steps)
     derivative[-1] = slope
     falling = int(np.argmax(derivative < 0))  # the longest step at which psi still decreases
     if falling == 0:

@@ -22,10 +22,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, OptimizeResult, minimize
+from scipy.optimize import Bounds
 
 from primum._typing import Floats, Mask
-from primum.solvers.lbfgsb import LBFGSB_MEMORY
+from primum.solvers.lbfgsb import minimise_to_gap
 
 # L-BFGS-B stops early where its line search fails; it is restarted from there at most this often: a
 # guard, because each restart makes progress.
@@ -87,36 +87,15 @@ def minimize_over_labels(
 def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:
     """Return labels at which the gap over free shares is within the tolerance, if possible."""
     v, n_iter, last = search.variables(start), 0, np.inf
+    bounds = Bounds(0.0, 1.0 if search.n_classes == 2 else np.inf)
     for _ in range(MAX_RESTARTS):
-        result = _lbfgsb(search, v, tol, max_iter - n_iter)
+        result = minimise_to_gap(search, v, bounds, search.gap_at, tol, max_iter - n_iter)
         v, n_iter = search.variables(search.labels(result.x)), n_iter + int(result.nit)
-        value, gap = search.value_and_gap(v)
+        gap, value = search.gap_at(v), search.value
         if gap <= tol or n_iter >= max_iter or value >= last:
             break
         last = value
     return LabelOptimum(search.labels(v), value, gap, n_iter)
-
-
-def _lbfgsb(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> OptimizeResult:
-    def stop_at_gap(intermediate_result: OptimizeResult) -> None:
-        if search.value_and_gap(intermediate_result.x)[1] <= tol:
-            raise StopIteration
-
-    return minimize(
-        search,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(0.0, 1.0 if search.n_classes == 2 else np.inf),
-        callback=stop_at_gap,
-        options={
-            "maxiter": max_iter,
-            "maxfun": 20 * max_iter,
-            "maxcor": LBFGSB_MEMORY,
-            "ftol": 0.0,
-            "gtol": 0.0,
-        },
-    )
 
 
 class _LabelVariables:
@@ -171,14 +150,14 @@ class _LabelVariables:
         penalty = 0.5 * self.penalty * float(np.sum((sums - 1.0) ** 2))
         return self.value + penalty, slopes.ravel() if self.free is None else slopes[self.free]
 
-    def value_and_gap(self, v: Floats) -> tuple[float, float]:
-        """Return the objective and the gap, over labels with free shares only."""
+    def gap_at(self, v: Floats) -> float:
+        """Return the gap over labels with free shares only, and store the objective."""
         if not np.array_equal(v, self.v):
             self(v)
         gradient = self.gradient
         if self.free is not None:
             gradient = np.where(self.free, gradient, np.inf)
-        return self.value, label_gap(gradient, self.Q)
+        return label_gap(gradient, self.Q)
 
 
 def label_gap(gradient: Floats, Q: Floats) -> float:

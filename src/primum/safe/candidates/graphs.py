@@ -191,14 +191,21 @@ class Diffusion:
 
 def diffusions(X: Any, n_labeled: int) -> list[Diffusion]:
     """Return all options for the graphs of rows; labelled rows come first."""
-    options, labeled = [], np.arange(n_labeled)
-    units = np.eye(X.shape[0], n_labeled, dtype=np.float32)  # single precision is enough to choose
+    return [
+        Diffusion(k, S, a, among)
+        for k, S, parts in _spread_on_graphs(X, np.arange(n_labeled))
+        for a, among in zip(DAMPINGS, parts, strict=True)
+    ]
+
+
+def _spread_on_graphs(X: Any, rows: Index) -> Iterator[tuple[int, Any, Floats]]:
+    """Yield every number of neighbours, its S, and the rows and columns of G for every damping."""
+    units = np.zeros((X.shape[0], len(rows)), np.float32)  # single precision is enough to choose
+    units[rows, np.arange(len(rows))] = 1.0
     graphs = neighbor_graphs(X, SPREADING_NEIGHBORS)
     for k, graph in zip(SPREADING_NEIGHBORS, graphs, strict=True):
         S = normalised(graph)
-        parts = spread(S.astype(np.float32), DAMPINGS, units, labeled)
-        options += [Diffusion(k, S, a, among) for a, among in zip(DAMPINGS, parts, strict=True)]
-    return options
+        yield k, S, spread(S.astype(np.float32), DAMPINGS, units, rows)
 
 
 def spread_labels(
@@ -317,15 +324,10 @@ class PreparedManyLabels(PreparedOnGraph):
 
 def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
     """Return the graphs of rows, with the diagonals for the rows ``checked``."""
-    units = np.zeros((X.shape[0], len(checked)), np.float32)
-    units[checked, np.arange(len(checked))] = 1.0
-    paths = []
-    graphs = neighbor_graphs(X, SPREADING_NEIGHBORS)
-    for k, graph in zip(SPREADING_NEIGHBORS, graphs, strict=True):
-        S = normalised(graph)
-        parts = spread(S.astype(np.float32), DAMPINGS, units, checked)
-        paths.append(DiffusionPath(k, S, np.diagonal(parts, axis1=1, axis2=2)))
-    return paths
+    return [
+        DiffusionPath(k, S, np.diagonal(parts, axis1=1, axis2=2))
+        for k, S, parts in _spread_on_graphs(X, checked)
+    ]
 
 
 class Spreading(Candidate[ClassTargets]):
