@@ -235,7 +235,7 @@ def test_the_lowest_of_several_descents_is_taken():
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_values_that_overflow_are_refused(unit, form):
     X, y, X_u, _ = two_classes(20, 60, 3)
-    with pytest.raises(ValueError, match=r"X has values up to .*e\+\d+, for which .*: rescale"):
+    with pytest.raises(ValueError, match=r"X has values up to .*e\+\d+, so .* overflow: rescale"):
         EntropyLogisticClassifier().fit(form(unit * X), y, form(unit * X_u))
 
 

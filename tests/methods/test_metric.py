@@ -358,7 +358,7 @@ class TestCertificate:
         X, y, X_u, _ = two_classes(12, 100, 4)
         proof = ICLSClassifier(metric="labeled").fit(X, y, X_unlabeled=X_u).certificate_
         same = str(replace(proof, moved=False, changed=3)).splitlines()[-1]
-        assert "within the tolerance, it is the supervised twin, from which 3 of 100" in same
+        assert "within the tolerance, it is the supervised twin, although 3 of 100" in same
 
     def test_rounding_is_no_penalty(self):
         X, y, X_u, _ = two_classes(12, 100, 4)
