@@ -17,13 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
-from primum.comparison.plan import (
-    CROSS_FITTED,
-    ComparisonPlan,
-    parts_of,
-    read_table,
-    read_target,
-)
+from primum.comparison.plan import CROSS_FITTED, ComparisonPlan, read_table, read_target
 from primum.comparison.store import ResultsError
 from primum.judging.difference import Posterior
 from primum.judging.held_out import resampled_difference
@@ -558,7 +552,7 @@ def test_a_fit_of_the_safe_stack_counts_as_its_folds():
     table = read_table(X, y)
     entries = [Entry("safe", SafeClassifier(n_repeats=3)), Entry("other", Recorder())]
     plan = ComparisonPlan(table, (), entries, cv=4, curves=False)
-    parts = {task.entry.name: parts_of(task) for tasks in plan.rounds() for task in tasks}
+    parts = {task.entry.name: task.n_fits for tasks in plan.rounds() for task in tasks}
     assert parts == {"safe": 13, "other": 1}
     (task,) = [
         task
@@ -566,4 +560,4 @@ def test_a_fit_of_the_safe_stack_counts_as_its_folds():
         for task in tasks
         if task.stage == CROSS_FITTED
     ]
-    assert parts_of(task) == 4
+    assert task.n_fits == 4

@@ -404,7 +404,7 @@ def _shares(result: "Comparison") -> list[PageBlock]:
     shares = result.shares
     if shares is None:
         return []
-    unit = "labelled row" if result.plan.groups is None else "labelled group"
+    unit = "labelled row" if result.plan.table.groups is None else "labelled group"
     text = f"{assumption_in_words(shares, result.drift, result.shift)} {COUNTS}"
     level = f"{shares.level:.0%}"
     rows = [

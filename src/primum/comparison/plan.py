@@ -248,20 +248,16 @@ def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True)
     """
     if prepare is None:
         return classifier
-    from primum.tables.preparation import (
-        PreparedByLabeled,
-        PreparedColumns,
-        sets_scales,
-        steps_after,
-    )
+    from primum.tables import preparation
 
-    classifier, after = clone(classifier), steps_after(prepare, uses_unlabeled=uses_unlabeled)
+    after = preparation.steps_after(prepare, uses_unlabeled=uses_unlabeled)
+    classifier = clone(classifier)
     if "standardize" in classifier.get_params(deep=False):
         after = []
-        if sets_scales(prepare):
+        if preparation.sets_scales(prepare):
             classifier.set_params(standardize=False)
-        if isinstance(prepare, PreparedColumns):
-            prepare = PreparedByLabeled(**prepare.get_params(deep=False))
+        if isinstance(prepare, preparation.PreparedColumns):
+            prepare = preparation.PreparedByLabeled(**prepare.get_params(deep=False))
     weigh = [(WEIGH, step) for step in after]
     return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
 
@@ -297,35 +293,30 @@ class Task:
         """The name of the fit in a store of results."""
         return f"{self.stage}/{self.entry.name}", self.number
 
+    @property
+    def turn(self) -> int:
+        """The turn of a fit after the first answer, if there is no time budget.
 
-def turn_of(task: Task) -> int:
-    """Return the turn of a fit after the first answer, if there is no time budget.
+        The first fit of every classifier comes first, to show how long the others take. The longest
+        follow, so that no process has to wait for them in the end.
+        """
+        if self.stage == ALL and self.number == 0:
+            return 0
+        return 1 if len(self.test) == 0 else 2
 
-    The first fit of every classifier comes first, to show how long the others take. The longest
-    follow, so that no process has to wait for them in the end.
-    """
-    if task.stage == ALL and task.number == 0:
-        return 0
-    return 1 if len(task.test) == 0 else 2
+    @property
+    def weight(self) -> float:
+        """How long a fit takes, relative to others of the same classifier."""
+        last = last_step(self.entry.estimator)
+        return float(last.n_repeats) if judges_itself(last) else 1.0
 
-
-def weight_of(task: Task) -> float:
-    """Return how long a fit takes, relative to others of the same classifier."""
-    last = last_step(task.entry.estimator)
-    return float(last.n_repeats) if judges_itself(last) else 1.0
-
-
-def parts_of(task: Task) -> int:
-    """Return how many fits a task consists of: its folds and a final one, if it judges itself."""
-    last = last_step(task.entry.estimator)
-    if not judges_itself(last):
-        return 1
-    return last.count_fits() if task.cv is None else len(task.cv) + 1
-
-
-def classifier_name(unit_name: str) -> str:
-    """Return the name of the classifier in the name of a fit."""
-    return unit_name.partition("/")[2]
+    @property
+    def n_fits(self) -> int:
+        """How many fits a task consists of: its folds and a final one, if it judges itself."""
+        last = last_step(self.entry.estimator)
+        if not judges_itself(last):
+            return 1
+        return last.count_fits() if self.cv is None else len(self.cv) + 1
 
 
 @dataclass(frozen=True)
@@ -411,14 +402,9 @@ class ComparisonPlan:
         if repeat not in self._folds:
             seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
             self._folds[repeat] = judging_folds(
-                self.cv, self.table.known, self.groups, seed, self.table.chosen
+                self.cv, self.table.known, self.table.groups, seed, self.table.chosen
             )
         return self._folds[repeat]
-
-    @property
-    def groups(self) -> Any:
-        """Groups of all rows as numbers, or None."""
-        return self.table.groups
 
     @property
     def has_number_of_folds(self) -> bool:

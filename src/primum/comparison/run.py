@@ -35,11 +35,7 @@ from primum.comparison.plan import (
     ComparisonPlan,
     PartlyLabeledTable,
     Task,
-    classifier_name,
-    parts_of,
     seeded,
-    turn_of,
-    weight_of,
 )
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
 from primum.comparison.store import ResultStore, Unit, distributions_of
@@ -55,7 +51,7 @@ T = TypeVar("T")
 
 
 def assume_drawn_shares(
-    estimator: Any, codes: Index, chosen: Mask, n_unlabeled: int, weight: Floats | None = None
+    estimator: Any, y: AnyArray, chosen: Mask | None, weight: Floats | None = None
 ) -> None:
     """Let a classifier take the class shares only from labels that were drawn at random.
 
@@ -64,19 +60,20 @@ def assume_drawn_shares(
     estimator : classifier or pipeline
         Not fitted yet; it is changed in place. This concerns ``prior="confidence"``, and
         transductive SVMs without a prior, which assume the shares of the labelled rows.
-    codes, chosen : array
-        Classes of the labelled rows, and which labels were not drawn at random.
-    n_unlabeled : int
-        Number of unlabelled rows that it is fitted to.
-    weight : array, default=None
+    y, chosen : array of shape (n_rows,)
+        Labels of the rows that it is fitted to, and which were not drawn at random; None: all were.
+    weight : array of shape (n_rows,), default=None
         Weights that give the labelled rows the shares of the unlabelled ones.
     """
-    last = last_step(estimator)
+    last, labeled = last_step(estimator), np.flatnonzero(known_mask(y))
+    codes, n_unlabeled = _codes_of(y[labeled]), len(y) - len(labeled)
+    chosen = np.zeros(len(labeled), dtype=bool) if chosen is None else chosen[labeled]
     if isinstance(last, WithPrior) and isinstance(last.prior, str) and chosen.any():
         sizes = int(codes.max()) + 1, n_unlabeled
         last.prior = drawn_confidence(codes, chosen, *sizes, last.prior_level)
     elif isinstance(last, TransductiveMachine) and last.prior is None:
-        last.prior = drawn_share(codes, chosen, n_unlabeled, weight)
+        of_labeled = None if weight is None else weight[labeled]
+        last.prior = drawn_share(codes, chosen, n_unlabeled, of_labeled)
 
 
 # With a time budget, a trial fit uses an eighth of the unlabelled rows, if it is this many: the
@@ -135,7 +132,11 @@ def run_comparison(
         return run.all_rounds({}, None)
     packages = distributions_of([entry.estimator for entry in plan.entries])
     with ResultStore(
-        folder, plan.config, resume=resume, packages=packages, part_of=classifier_name
+        folder,
+        plan.config,
+        resume=resume,
+        packages=packages,
+        part_of=lambda name: name.partition("/")[2],
     ) as store:
         stored = {unit: Fit.read(unit, rows[0]) for unit, rows in store.done.items()}
         return run.all_rounds(stored, store)
@@ -177,13 +178,13 @@ class _Run:
         self, rounds: list[list[Task]], stored: dict[Unit, Fit]
     ) -> Iterator[TimeLeft | None]:
         """Yield an estimate of the time left; None if it is not shown."""
-        weights = {task.unit: weight_of(task) for tasks in rounds for task in tasks}
+        weights = {task.unit: task.weight for tasks in rounds for task in tasks}
         if not self.verbose or weights.keys() <= stored.keys():
             yield None
             return
         with TemporaryDirectory(prefix="primum-") as self.folder:
             jobs = _n_processes(self.n_jobs)
-            parts = {task.unit: parts_of(task) for tasks in rounds for task in tasks}
+            parts = {task.unit: task.n_fits for tasks in rounds for task in tasks}
             left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder, parts)
             for unit in weights.keys() & stored.keys():
                 left.finish(unit, stored[unit].seconds)
@@ -199,7 +200,9 @@ class _Run:
             self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
-            whole = sorted((task for tasks in missing for task in tasks), key=turn_of)
+            whole = sorted(
+                (task for tasks in missing for task in tasks), key=lambda task: task.turn
+            )
             first = [task for task in whole if self.plan.is_first(task)]
             rest = [task for task in whole if not self.plan.is_first(task)]
             yield from self._run_parallel(first)
@@ -432,10 +435,8 @@ def fit_entry(
     if not (judges_itself(last) or is_ruled(last)):
         return _fit_keeping(entry, X, y, groups, chosen, weight)
     if is_ruled(last) and chosen is not None and last.uses_unlabeled:
-        estimator, labeled = clone(entry.estimator), np.flatnonzero(known_mask(y))
-        of_labeled = _codes_of(y[labeled]), chosen[labeled]
-        inside = last_step(estimator).estimator
-        assume_drawn_shares(inside, *of_labeled, len(y) - len(labeled))
+        estimator = clone(entry.estimator)
+        assume_drawn_shares(last_step(estimator).estimator, y, chosen)
         entry = replace(entry, estimator=estimator)
     options = {"groups": groups, "chosen": chosen}
     prefix = "" if steps is None else f"{steps[-1][0]}__"
@@ -455,13 +456,7 @@ def _fit_keeping(
         keep_groups(estimator, at, _strata(estimator, y[labeled]), groups[labeled])
     assumes = entry.uses_unlabeled and learner_of(estimator) != REGRESSOR
     if assumes and not (chosen is None and weight is None):
-        codes = _codes_of(y[labeled])
-        none = np.zeros(len(labeled), dtype=bool)
-        of_labeled = None if weight is None else weight[labeled]
-        assume_drawn_shares(
-            *(estimator, codes, none if chosen is None else chosen[labeled]),
-            *(len(y) - len(labeled), of_labeled),
-        )
+        assume_drawn_shares(estimator, y, chosen, weight)
     return replace(entry, estimator=estimator).fit(X, y, weight)
 
 
