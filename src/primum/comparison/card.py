@@ -199,7 +199,7 @@ def _interval(
     every = held_out.all
     rows, losses = row_means(held_out.rows, of_rows(every))
     groups = table.groups_of(table.known.labeled[rows])
-    share = _training_share(held_out, table.n_labeled)
+    share = float(np.mean([len(fold.train) for fold in held_out.folds]) / table.n_labeled)
     if (weight := table.labeled_weight) is not None:  # rows of unequal weights are worth fewer
         share *= effective_size(weight[rows]) / len(rows)
     if result.loss.scoring in OF_CLASSES:
@@ -211,10 +211,6 @@ def _interval(
     n_units = len(rows) if groups is None else len(np.unique(groups))
     low, high = mean_interval(loss, losses, n_rows, tails, n_units, largest_cost(result.loss))
     return max(low, 0.0), high
-
-
-def _training_share(held_out: "HeldOutPredictions", n_labeled: int) -> float:
-    return float(np.mean([len(fold.train) for fold in held_out.folds]) / n_labeled)
 
 
 def _interval_of_scores(
@@ -278,6 +274,8 @@ class ModelCard(LossCard):
         Whether held-out rows count by their weights, which correct for a shift.
     decides : bool
         Whether it predicts by a decision rule that was chosen for the objective it is judged by.
+    errors_in_words : str
+        Empty: for classes, recall and precision say more than the size of errors.
     """
 
     classes: tuple[ClassFigures, ...]
@@ -286,17 +284,13 @@ class ModelCard(LossCard):
     n_assigned: int = 0
     weighted: bool = False
     decides: bool = False
+    errors_in_words = ""
     in_json = (*LossCard.in_json, "classes", "confusion", "roc_auc", "n_assigned", "alerts")
 
     @property
     def neglected(self) -> list[ClassFigures]:
         """The classes with a recall near 0."""
         return [one for one in self.classes if one.recall is not None and one.recall < MIN_RECALL]
-
-    @property
-    def errors_in_words(self) -> str:
-        """Empty: for classes, recall and precision say more than the size of errors."""
-        return ""
 
     @property
     def alerts(self) -> list[Alert]:
@@ -483,14 +477,9 @@ def _classes_table(card: ModelCard) -> PageTable:
         "class that it finds. Precision: share of the rows predicted as the class that belong to "
         "it; none, if it never predicts the class."
     )
-    rows = [
-        [
-            Cell(one.name),
-            Cell.of(one.n_labeled),
-            Cell.of(one.recall, ".0%"),
-            Cell.of(one.precision, ".0%"),
-        ]
-        for one in card.classes
+    rows: list[list[object]] = [
+        [c.name, Cell.of(c.n_labeled), Cell.of(c.recall, ".0%"), Cell.of(c.precision, ".0%")]
+        for c in card.classes
     ]
     if card.n_assigned:
         header.append("Unlabelled rows")
@@ -506,7 +495,7 @@ def _classes_table(card: ModelCard) -> PageTable:
 def _confusion_table(card: ModelCard) -> PageTable:
     names = [one.name for one in card.classes]
     rows = [
-        (Cell(name), *(Cell(_mean_count(count), bold=j == k) for j, count in enumerate(counts)))
+        (name, *(Cell(f"{n:,.1f}".removesuffix(".0"), bold=j == k) for j, n in enumerate(counts)))
         for k, (name, counts) in enumerate(zip(names, card.confusion, strict=True))
     ]
     caption = (
@@ -514,11 +503,6 @@ def _confusion_table(card: ModelCard) -> PageTable:
         f"(columns), mean over the repeats{', weighted' if card.weighted else ''}. Bold: right."
     )
     return PageTable.of(caption, ("True class", *(f"predicted {name}" for name in names)), rows)
-
-
-def _mean_count(count: float) -> str:
-    """Return a mean number of rows, with one decimal if it is not whole."""
-    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
 
 
 @dataclass(frozen=True)
@@ -594,6 +578,8 @@ class NumberCard(LossCard):
         of that range; None if it was not fitted.
     n_unlabeled : int
         Number of unlabelled rows for which it predicts.
+    classes : tuple
+        Empty: there are no classes.
     """
 
     r2: float
@@ -605,6 +591,7 @@ class NumberCard(LossCard):
     digits: int = 3
     n_outside: int | None = None
     n_unlabeled: int = 0
+    classes = ()
     in_json = (
         *(*LossCard.in_json, "r2", "typical_error", "large_error", "residuals", "known_range"),
         *("n_outside", "n_unlabeled", "alerts"),
@@ -614,11 +601,6 @@ class NumberCard(LossCard):
     def largest(self) -> tuple[Residual, ...]:
         """The rows with the largest errors."""
         return self.residuals[:MAX_RESIDUALS]
-
-    @property
-    def classes(self) -> tuple[ClassFigures, ...]:
-        """Empty: there are no classes."""
-        return ()
 
     @property
     def errors_in_words(self) -> str:

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from primum._lazy import needed
 from primum._words import counted
 from primum.comparison.card import MAX_SHOWN
 from primum.comparison.decision import decision_part, without_rules
 from primum.comparison.plan import N_LABELED, N_UNLABELED
-from primum.comparison.records import CurvePoint
 from primum.comparison.settle import ANSWERS, HEADING, settlement_part, why_not
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
@@ -65,7 +63,7 @@ from primum.pages.page import (
     markdown_of,
     page_of,
 )
-from primum.pages.pictures import line_styles
+from primum.pages.pictures import line_styles, new_figure
 from primum.reading.classifiers import Entry, last_step
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.tables.labels import MARKS_CHOSEN
@@ -191,15 +189,12 @@ def plot_comparison(result: "Comparison") -> Any:
     matplotlib Figure
         The figure.
     """
-    with needed("Figures"):
-        from matplotlib.figure import Figure
     axes = list(dict.fromkeys(point.axis for point in result.curves))
-    figure = Figure(figsize=(5.2 * (1 + len(axes)), 3.8), layout="constrained")
+    figure = new_figure(5.2 * (1 + len(axes)), 3.8)
     first, *others = figure.subplots(1, 1 + len(axes), squeeze=False)[0]
     _draw_changes(first, result)
     for panel, axis in zip(others, axes, strict=True):
-        points = [point for point in result.curves if point.axis == axis]
-        _draw_curve(panel, points, result.loss.measure)
+        _draw_curves(panel, _series(result, axis), AXES[axis], result.loss.measure)
     return figure
 
 
@@ -220,19 +215,17 @@ def _draw_changes(panel: Any, result: "Comparison") -> None:
     panel.set_title(f"Against {result.plan.baseline_in_words}", fontsize="medium")
 
 
-def _draw_curve(panel: Any, points: list[CurvePoint], measure: Measure) -> None:
-    names = list(dict.fromkeys(point.name for point in points))
-    styles = line_styles(["Supervised", *names[1:]])
-    for name, (colour, line) in zip(names, styles.values(), strict=True):
-        own = [(p.n, p.loss, p.standard_error) for p in points if p.name == name]
-        sizes, mean, error = np.array(own).T * [[1], [measure.scale], [measure.scale]]
-        panel.plot(sizes, mean, line, color=colour, label=name, marker="o", markersize=3)
+def _draw_curves(panel: Any, series: list[Curve], label: str, measure: Measure) -> None:
+    styles = line_styles(["Supervised", *(curve.name for curve in series[1:])])
+    for curve, (colour, line) in zip(series, styles.values(), strict=True):
+        sizes, mean, error = np.array(curve.points).T
+        panel.plot(sizes, mean, line, color=colour, label=curve.name, marker="o", markersize=3)
         panel.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.12, linewidth=0)
-    ticks = sorted({point.n for point in points})
+    ticks = sorted({size for curve in series for size, _, _ in curve.points})
     panel.set_xscale("symlog", linthresh=max(min(size for size in ticks if size), 1))
     panel.set_xticks(ticks, [str(size) for size in ticks])
     panel.minorticks_off()
-    panel.set_xlabel(AXES[points[0].axis].lower())
+    panel.set_xlabel(label.lower())
     panel.set_ylabel(f"{measure.name}{unit_of(measure)}")
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(fontsize="small", frameon=False)
