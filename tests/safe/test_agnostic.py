@@ -158,7 +158,7 @@ def test_weights_of_rows():
     np.testing.assert_allclose(
         found.predict_proba(X), expected.predict_proba(X), rtol=1e-3, atol=1e-4
     )
-    with pytest.raises(ValueError, match=r"'mean' \(NearestMeanOf\) does not support weights of r"):
+    with pytest.raises(ValueError, match=r"'mean' \(NearestMeanOf\) does not support sample w"):
         AgnosticClassifier([("mean", NearestMeanOf())]).fit(X, y, X_u, sample_weight=np.ones(40))
     with pytest.raises(ValueError, match="All labelled rows of class 0 have sample_weight 0"):
         AgnosticClassifier().fit(X, y, X_u, sample_weight=y.astype(float))
