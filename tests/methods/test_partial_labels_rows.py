@@ -132,7 +132,7 @@ def test_weights_and_rows_outside_memory(tmp_path):
 # Fewer labels than features
 
 
-SECONDS = {(1, 4), (2, 4), (0, 8), (2, 8)}
+SECONDS = {(0, 4), (1, 4), (2, 4), (0, 8), (2, 8)}
 
 
 def undetermined(seed, L, K=3, U=60, d=15):
@@ -142,16 +142,18 @@ def undetermined(seed, L, K=3, U=60, d=15):
 
 @pytest.mark.filterwarnings("ignore::primum.methods.icls.classifier.UndeterminedModelWarning")
 @pytest.mark.parametrize(
-    ("seed", "L"),
+    ("seed", "L", "U"),
     [
-        # One of the five that take seconds is enough.
-        pytest.param(seed, L, marks=[pytest.mark.slow] * ((seed, L) in SECONDS))
-        for seed in range(3)
-        for L in (4, 8, 14)
+        *(
+            pytest.param(seed, L, 60, marks=[pytest.mark.slow] * ((seed, L) in SECONDS))
+            for seed in range(3)
+            for L in (4, 8, 14)
+        ),
+        (2, 4, 20),  # the smallest problem that is as hard as those that take seconds
     ],
 )
-def test_the_tie_break_is_the_limit_of_the_metrics(seed, L):
-    X, y, possible = undetermined(seed, L)
+def test_the_tie_break_is_the_limit_of_the_metrics(seed, L, U):
+    X, y, possible = undetermined(seed, L, U=U)
     limit = ICLSClassifier(tol=1e-13, metric="labeled").fit(X, y, possible=possible)
     near = ICLSClassifier(metric=1e-7, tol=1e-13).fit(X, y, possible=possible)
     assert limit.certificate_.tie_break == "twin"
