@@ -23,7 +23,7 @@ def full_problems():
 
 @cache
 def reference_problems():
-    """Return {name: problem}: two synthetic ones, or all, with all methods, from ../shared."""
+    """Return {name: problem}: two synthetic ones, or all, with real ones too, from ../shared."""
     synthetic = json.loads((HERE / "data" / "rssl_gauss.json").read_text())
     return full_problems() or {problem["name"]: problem for problem in synthetic}
 

@@ -17,11 +17,7 @@ from primum import EntropyLogisticClassifier
 from primum.methods.entropy import START_FACTORS, EntropyProblem, descend, lowest_descent
 from reference import arrays, reference_problems
 
-PROBLEMS = {
-    name: problem
-    for name, problem in reference_problems().items()
-    if "entropy_logistic" in problem["methods"]
-}
+PROBLEMS = reference_problems()
 n_classes_and_seed = st.tuples(st.integers(2, 5), st.integers(0, 2**20))
 
 

@@ -13,14 +13,14 @@ from primum import (
     MomentConstrainedLDAClassifier,
     SingularCovarianceWarning,
 )
-from reference import arrays, full_problems, rssl_answer
+from reference import arrays, reference_problems, rssl_answer
 
-each_problem = pytest.mark.parametrize("name", full_problems())
+each_problem = pytest.mark.parametrize("name", reference_problems())
 
 
 @each_problem
 def test_supervised(name):
-    problem = full_problems()[name]
+    problem = reference_problems()[name]
     X, y, _, _, X_test = arrays(problem)
     nearest = LDAClassifier("spherical", prior="equal").fit(X, y)
     answer = rssl_answer(problem, "nearest_mean")
@@ -54,7 +54,7 @@ def model_of(answer):
 @pytest.mark.parametrize(("kind", "method"), [("spherical", "em_nearest_mean"), ("full", "em_lda")])
 def test_em(name, kind, method):
     """Both end in the same local maximum, and our likelihood is never the lower one."""
-    problem = full_problems()[name]
+    problem = reference_problems()[name]
     X, y, X_u, _, X_test = arrays(problem)
     answer = rssl_answer(problem, method)
     clf = EMLDAClassifier(kind, tol=1e-13).fit(X, y, X_u)
@@ -69,7 +69,7 @@ def test_em(name, kind, method):
 
 @each_problem
 def test_moment_constraints(name):
-    problem = full_problems()[name]
+    problem = reference_problems()[name]
     X, y, X_u, _, X_test = arrays(problem)
     nearest = MomentConstrainedLDAClassifier("spherical").fit(X, y, X_u)
     answer = rssl_answer(problem, "mc_nearest_mean")
@@ -109,7 +109,7 @@ def assert_singular_constraint(X, y, X_u, theirs):
 @each_problem
 def test_implicit_constraints(name):
     """Our likelihood on the labelled rows is the higher one: RSSL stops a little early."""
-    problem = full_problems()[name]
+    problem = reference_problems()[name]
     X, y, X_u, _, X_test = arrays(problem)
     answer = rssl_answer(problem, "ic_lda")
     clf = ICLDAClassifier().fit(X, y, X_u)

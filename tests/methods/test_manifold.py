@@ -35,11 +35,7 @@ from primum.methods.manifold import base as _manifold
 from primum.methods.manifold.deformed_kernel import deform_kernel, laplacian_power, neighbor_graph
 from reference import arrays, reference_problems
 
-PROBLEMS = {
-    name: problem
-    for name, problem in reference_problems().items()
-    if "laplacian_ls" in problem["methods"]
-}
+PROBLEMS = reference_problems()
 MACHINES = [
     LaplacianLeastSquaresClassifier(),
     LaplacianSVMClassifier(),
