@@ -191,6 +191,7 @@ def _classifiers(random_state: int) -> list[Any]:
 
     return [
         LogisticRegression(max_iter=1000),
+        # A small forest finds what is not linear, if it is large enough to matter.
         RandomForestClassifier(25, min_samples_leaf=3, random_state=random_state),
     ]
 

@@ -218,6 +218,7 @@ def design_effect(residuals: Floats, groups: AnyArray | None) -> float:
     codes = np.unique(groups, return_inverse=True)[1]
     varies = residuals if np.any(residuals) else np.ones(len(residuals))
     effect = np.sum(np.bincount(codes, varies) ** 2) / np.sum(varies**2)
+    # Quantiles of intervals of 90%; those of other levels have nearly the same ratio.
     few = stats.t.isf(0.05, max(codes.max(), 1)) / stats.norm.isf(0.05)
     return float(max(effect, 1.0) * few**2)
 

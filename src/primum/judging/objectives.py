@@ -64,8 +64,6 @@ ACCURACY, COST, BALANCED, F1 = "accuracy", "cost", "balanced_accuracy", "f1"
 AVERAGE_PRECISION, RECALL = "average_precision", "recall_at_precision"
 # Objectives about one of two classes.
 OF_POSITIVE = (F1, AVERAGE_PRECISION, RECALL)
-# An error whose cost was not given costs this: the unit in which the given ones are.
-UNIT_COST = 1.0
 # Digits of scores in words: two, or as many as tell them from 0 and 1.
 MIN_SCORE_DIGITS, MAX_SCORE_DIGITS = 2, 6
 # Lower scores count as this one, half a point: their logarithms would decide alone, and few labels
@@ -291,7 +289,7 @@ def read_cost(cost: Any, classes: AnyArray) -> Floats:
     if hasattr(cost, "iloc"):
         cost = _pairs_of_frame(cost, classes)
     if isinstance(cost, Mapping):
-        matrix = UNIT_COST * (1 - np.eye(n_classes))
+        matrix = 1.0 - np.eye(n_classes)  # errors that are not listed cost 1
         for pair, value in cost.items():
             matrix[_pair(pair, classes)] = _number(value, pair)
     else:

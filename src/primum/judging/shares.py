@@ -473,6 +473,7 @@ def _variance_at(
     pooled = sums.sum() / max(sizes.sum() - n_classes, 1)
     freedom = np.append(sizes, sizes.sum() - n_classes + 1) - 1 + POOLED_ROWS
     variances = (sums + POOLED_ROWS * pooled) / freedom[:-1] + LARGEST_ROWS * most**2 / sizes
+    # Shares of 0 have no proportions.
     others = np.delete(np.maximum(shares, 1e-6), k)
 
     def variance_at(share: float) -> tuple[float, float]:

@@ -329,7 +329,7 @@ def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: Ju
 
 def percent(probability: float) -> str:
     """Return a probability in per cent; 0 and 100 only if exact."""
-    if 0 < probability < 0.005:
+    if 0 < probability < 0.005:  # would be rounded to 0%, and below to 100%
         return "below 1%"
     if 0.995 <= probability < 1:
         return "above 99%"

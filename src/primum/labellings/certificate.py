@@ -219,6 +219,7 @@ class Certificate:
             return "Squared distance between the coefficients and the twin's, per labelled row"
         if share_of_all(self.metric) > 0:
             return "Squared distance to the twin"
+        # A ridge that adds less than a millionth is not worth a word.
         rounding = 1e-6 * self.objective + self.gap + LOSS_ROUNDING * self.scale
         ridge = abs(self.objective - self.labeled_loss) > rounding
         return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"

@@ -19,6 +19,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.equations import Frame, Linear, View
+from primum.equations.coordinates import EPS
 from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import HyperplaneLabels, Labelling
@@ -287,4 +288,4 @@ def score_rounding(family: LeastSquaresFamily, twin: Linear) -> float:
     """Return the rounding error of a score, given the size of its summands."""
     coef, intercept = twin
     summands = np.max(np.abs(intercept) + np.abs(family.equations.center) @ np.abs(coef))
-    return float(8 * np.finfo(float).eps * summands)
+    return float(8 * EPS * summands)  # a sum of two products, and those of its factors

@@ -122,6 +122,7 @@ class SampledProblem:
         """Return the width of a band, given the expected number of undecided rows."""
         if n_contrasts(self.problem.labels) > 1:  # more rows would cost more than a pass
             return MIN_BAND
+        # A tenth is left free, because the number of rows in the band is predicted.
         return min(MAX_BAND, max(MIN_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
 
     def stays(self, point: SweptPoint, step: Floats) -> bool:

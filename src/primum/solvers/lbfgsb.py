@@ -88,6 +88,7 @@ class _Objective:
     def __init__(self, problem: LabelProblem) -> None:
         self.problem = problem
         lengths = problem.columns.lengths()
+        # Columns that are rounding are not stretched: their labels hardly matter.
         self.lengths = np.where(lengths > 1e-12 * lengths.max(), lengths, 1.0)
         self.z = np.zeros(0)
         self.p = np.zeros(0)

@@ -478,7 +478,7 @@ def _exact_step(
         low, at_low, high = high, at_high, 2.0 * high
         at_high = derivative(high)
     s, at_s = high, at_high
-    for _ in range(50):
+    for _ in range(50):  # a guard: each step shortens the bracket by a twentieth or more
         if abs(at_s) <= accuracy:
             break
         margin = 0.05 * (high - low)
@@ -639,6 +639,7 @@ def _is_closest_to_centres(q: Floats, tied: Mask, open_labels: OpenColumns) -> b
     # Entries that are neither tied nor open have a cost, which decides them.
     sets = on_face(labels.take(doubtful), (tied | face)[doubtful])
     closest = sets.project(sets.centre + open_labels.columns.project(unflat(labels, v))[doubtful])
+    # Labels are of order 1, and a direction from singular values has about half its digits.
     return bool(np.allclose(closest, q[doubtful], rtol=0.0, atol=1e-7))
 
 
@@ -650,6 +651,7 @@ def _direction_to(open_labels: OpenColumns, off: Floats) -> Floats:
         if system is not None:
             Y = system.least_norm(off[open_labels.rows])
             return flat(open_labels.labels, open_labels.taken @ Y)
+    # Singular values below this fraction of the largest are rounding.
     A, wanted = open_labels.matrix(), open_labels.components(off)
     return np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])
 

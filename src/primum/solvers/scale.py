@@ -228,6 +228,7 @@ def _stride(full: SampledProblem, point: SweptPoint, steps: int) -> float:
     # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
     # longer than it takes to leave so few rows undecided that their labels can be solved for.
     longest = SIGMA_GROWTH**2 if steps <= 2 else SIGMA_GROWTH
+    # The factor leaves a margin, because the number of undecided rows is predicted.
     enough = 1.5 * point.band * point.sweep.inside / max(1, full.largest_band)
     return longest if point.sweep.can_be_solved else min(longest, max(SIGMA_GROWTH, enough))
 
@@ -270,7 +271,7 @@ def _minimise_psi(
         residual = here.Mq - problem.target
         g = problem.gradient(xi, residual)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
-        # a finite sigma, which more steps cannot lower.
+        # a finite sigma, which more steps cannot lower: a hundredth of it is enough.
         within = half_square(g) <= 1e-2 * path_gap(here, g)
         solved = full.gap(point) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
@@ -283,6 +284,7 @@ def _minimise_psi(
             return point, step
         psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
         there = full.after(point, direction)
+        # A step is long enough if it lowers psi by this part of what the slope promises (Armijo).
         noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
         if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
             length = _step_length(full, point, direction, slope)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from primum._typing import Floats
-from primum.methods.svm.newton import Dual, Machine, NewtonSystem, Primal
+from primum.methods.svm.newton import COST_ROUNDING, Dual, Machine, NewtonSystem, Primal
 
 # The error of a solution, as a fraction of the error that counts as exact: low enough for errors of
 # many solutions after each other to stay below that.
@@ -36,8 +36,6 @@ SOLUTION_ERROR_SHARE = 1e-4
 # If this many steps do not suffice, another matrix is inverted: the number of steps that cost as
 # much as an inverse is proportional to the number of equations.
 MIN_PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
-# Costs that differ by less than this fraction of the largest are equal up to rounding.
-COST_ROUNDING = 1e-14
 # The costs of H_0 are at least this fraction of the largest, so that S has an inverse that keeps
 # most digits.
 MIN_COST_SHARE = 1e-3

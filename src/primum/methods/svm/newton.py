@@ -31,6 +31,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
 
+# Costs that differ by less than this fraction of the largest are equal up to rounding.
+COST_ROUNDING = 1e-14
 # Up to this many sparse rows, the dense matrix of their inner products is used (32 MB); for more,
 # conjugate gradients take less time.
 MAX_DUAL_ROWS = 2000
@@ -141,7 +143,7 @@ class Primal(NewtonSystem):
         """Return the lower triangle of ``sum_i share_i x_i x_i'`` over group k."""
         self._updates[k] += 1
         change = share - self._shares[k]
-        changed = np.abs(change) > 1e-14
+        changed = np.abs(change) > COST_ROUNDING
         if not changed.any():
             return self._sums[k]
         if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > MAX_UPDATES:
@@ -235,6 +237,7 @@ class Conjugate(NewtonSystem):
         )
         inverse = LinearOperator((d, d), matvec=lambda v: v / diagonal, dtype=np.float64)
         start = np.linalg.norm(right - system @ w) if w.any() else 0.0
+        # A step need not be exact: a hundredth of what is left, or a third of what counts as exact.
         enough = max(0.01 * start, 0.3 * accuracy * np.sqrt(2 * self.ridge[0]))
         solution, _ = cg(system, right, x0=w, rtol=1e-12, atol=enough, maxiter=10 * d, M=inverse)
         return np.asarray(solution)

@@ -122,6 +122,7 @@ def _share(prior: Any, data: MachineData) -> float:
         return float(np.mean(data.y > 0))
     given = prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1]
     share, n = float(given), data.n_unlabeled
+    # Rounded, because 0.3 * 10 is not quite 3.
     if n and not 0.5 < round(share * n, 9) < n - 0.5:
         rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
         raise ValueError(
@@ -209,6 +210,7 @@ def search_by_annealing(
                 f"stopped after {MAX_ANNEALING_ROUNDS} rounds of annealing at one temperature with "
                 "labels still changing; raise alpha or lower unlabeled_weight"
             )
+        # Losses are of order 1: below this temperature, labels are hard up to rounding.
         if _entropy(p) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
@@ -225,12 +227,13 @@ def _soft_labels(
     """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
     g = np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2
     g *= len(o) * cost
+    # Beyond 50 temperatures, all probabilities are 0 or 1 up to rounding.
     low, high = g.min() - 50 * temperature, g.max() + 50 * temperature
     nu = min(max(nu, low), high)
-    for _ in range(200):
+    for _ in range(200):  # a guard: even bisection alone needs fewer
         p = expit((nu - g) / temperature)
         excess = p.sum() / len(p) - share
-        if abs(excess) < 1e-12:
+        if abs(excess) < 1e-12:  # as a share of the rows, far less than one of them
             break
         low, high = (nu, high) if excess < 0 else (low, nu)
         slope = p @ (1.0 - p) / len(p) / temperature
@@ -244,7 +247,7 @@ def _is_close(p: Floats, q: Floats) -> bool:
     change = p - q
     if 2.0 * float(change @ change) >= CHANGE_TOLERANCE * len(p):  # a lower bound (Pinsker)
         return False
-    q = np.clip(q, 1e-300, 1.0 - 1e-16)
+    q = np.clip(q, 1e-300, 1.0 - 1e-16)  # so that the logarithms are finite
     return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_TOLERANCE
 
 
@@ -304,6 +307,7 @@ def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
     n = min(len(positive), len(negative), most)
     positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
     negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
+    # An exchange has to gain more than rounding, or rows would be exchanged for ever.
     better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
     labels[positive[better]], labels[negative[better]] = -1.0, 1.0
     return int(np.count_nonzero(better))

@@ -125,6 +125,7 @@ class WellSVMClassifier(TransductiveMachine):
         for _ in range(self.max_iter):
             a = mixture.dual()
             labels, length = longest_labels(mixture, a, n_labeled, share)
+            # A gain of less is within the accuracy of the dual variables.
             if length <= mixture.lengths(a).max() * (1 + 1e-9):
                 return
             before = self.history_[-1]
@@ -151,7 +152,7 @@ def longest_labels(
     length = -np.inf
     while True:
         direction = X.T @ (a * labels)
-        if direction @ direction <= length * (1 + 1e-12):
+        if direction @ direction <= length * (1 + 1e-12):  # up to rounding
             return labels, length
         length = float(direction @ direction)
         # Rows outside the margin have a = 0 and add nothing: label them by their side.
@@ -217,6 +218,7 @@ class _Mixture:
                 )
             lengths = self.lengths(self.dual())
             gap = (lengths.max() - self.shares @ lengths) / (2 * self.alpha)
+            # Reweighting may cost a tenth of the tolerance, so that the search has the rest.
             if gap <= 0.1 * self.tol * self.machine.objective or len(self.labels) == 1:
                 return
             shares = np.maximum(self.shares * lengths, MIN_LABELLING_WEIGHT)

@@ -26,6 +26,10 @@ from primum.labellings.sets import nearest_shares
 from primum.reading.data import stack_rows
 from primum.reading.targets import TargetScale
 
+# The score of a class that does not occur among the labels, a logarithm of its probability: the
+# probability underflows to 0, and as a least-squares score it is far below the others.
+LOG_OF_ABSENT = -1e6
+
 
 class CandidateModel(ABC):
     """A fitted candidate."""
@@ -69,9 +73,7 @@ def linear_model(
     coef: Floats, intercept: Floats, labels: "ClassTargets", *, probabilities: bool
 ) -> LinearModel:
     """Return a model of decision values, one row of ``coef`` for each class that occurs."""
-    # The probability of a class that does not occur underflows to 0, and its least-squares score is
-    # far below the others.
-    offset = np.full(labels.n_classes, -1e6)
+    offset = np.full(labels.n_classes, LOG_OF_ABSENT)
     offset[labels.present] = intercept
     everywhere = np.zeros((coef.shape[1], labels.n_classes))
     everywhere[:, labels.present] = coef.T

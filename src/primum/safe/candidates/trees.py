@@ -26,6 +26,7 @@ from primum._sklearn import boosted_trees, grow_extra_trees
 from primum._typing import AnyArray, Floats, Index
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
+    LOG_OF_ABSENT,
     CandidateModel,
     ClassTargets,
     NumberTargets,
@@ -193,8 +194,6 @@ BOOSTING_ROUNDS, MAX_LEAVES, MAX_BINS = 100, 8, 63
 # Rows of a leaf, at least: a share of all rows, but within these numbers. scikit-learn's 20 are too
 # many for few labels.
 LEAF_SHARE, MIN_LEAF_ROWS, MAX_LEAF_ROWS = 1 / 20, 2, 20
-# Stands for the logarithm of a probability of 0: nothing is less probable, and sums are finite.
-LOG_OF_ABSENT = -1e6
 # With more columns, the booster sees those that differ most between the classes: its time grows
 # with their number, and single columns of such rows tell little.
 MAX_BOOSTED_COLUMNS = 500
