@@ -11,7 +11,7 @@ for new groups.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -125,7 +125,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
 
     @abstractmethod
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
     ) -> Self:
         """Keep the scores, and fit with the best parameters to all rows."""
 
@@ -211,17 +211,12 @@ class TunedSupervised(Tuned[SomeKnown]):
         return Grid(grid_search.read_alphas(self.alphas), (), self.fit_intercept)
 
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
-    ) -> Self:
-        return self._fit_best_penalty(results, given.weight, X, y)
-
-    def _fit_best_penalty(
-        self, results: list[FoldScores], weight: Floats | None, X: Any, y: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
     ) -> Self:
         """Fit with the best penalty to the labelled rows."""
         scores = np.stack([result.twins for result in results])
         best = self._choose(self._supervised, self._grid().supervised_points, scores)
-        self._keep(best.fit(X, y, sample_weight=weight))
+        self._keep(best.fit(X, y, sample_weight=given.weight))
         return self
 
 
@@ -234,7 +229,7 @@ class TunedImplicit(Tuned[SomeKnown]):
     tol: float = 1e-8
     max_iter: int = 10000
     max_search_rows: int | None = 500
-    _tuned_twin: ClassVar[type[TunedSupervised[KnownLabels]] | type[TunedSupervised[KnownTargets]]]
+    _tuned_twin: ClassVar[type[TunedSupervised[Known]]]
 
     def _grid(self) -> Grid:
         return Grid(
@@ -250,17 +245,17 @@ class TunedImplicit(Tuned[SomeKnown]):
         return grid_search.with_fewer_unlabeled(given, self.max_search_rows)
 
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[SomeKnown], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
     ) -> Self:
         """Fit with the best point of the grid, and the twin with its best penalty."""
         scores = np.stack([result.points for result in results])
-        best, weight = self._choose(self._plain, self._grid().points, scores), given.weight
-        self._keep(best.fit(X, y, sample_weight=weight, **more))
+        best = self._choose(self._plain, self._grid().points, scores)
+        self._keep(best.fit(X, y, sample_weight=given.weight, **more))
         if more.get("possible") is not None:  # rows with one possible class are labelled, too
             known = given.labels
-            X, y, weight = take_rows(X, known.labeled), known.values, given.weight_of(known.labeled)
-        twin = unfitted_like(self, self._tuned_twin)
-        self.supervised_ = twin._fit_best_penalty(results, weight, X, y)
+            X, y = take_rows(X, known.labeled), known.values
+            given = replace(given, weight=given.weight_of(known.labeled))
+        self.supervised_ = unfitted_like(self, self._tuned_twin)._fit_best(results, given, X, y)
         return self
 
 
