@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TypeVar
 
 from primum._lazy import is_installed
+from primum._typing import T
 
-T = TypeVar("T")
 # Called with (number done, total number).
 Listener = Callable[[int, int], None]
 # What is counted: the rows of a pass, or the folds of a fit.

@@ -13,12 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-S = TypeVar("S")
-T = TypeVar("T")
+from primum._typing import S, T
 
 # The limit is process-wide. Fits that overlap in several Python threads share it: the first to
 # start sets it, the last to finish restores the previous one.

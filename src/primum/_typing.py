@@ -1,7 +1,7 @@
 """Array types that all rooms share, and records that can be written as JSON."""
 
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class PlainRecord:

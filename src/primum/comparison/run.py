@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -27,7 +27,7 @@ from sklearn.base import clone
 from primum._progress import FOLDS, TimeLeft, listening, logging_to, showing_time_left
 from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask, T
 from primum.comparison.decision import is_ruled
 from primum.comparison.plan import (
     ALL,
@@ -46,8 +46,6 @@ from primum.methods.least_squares.tuning import keep_groups
 from primum.methods.svm.base import TransductiveMachine
 from primum.reading.classifiers import Entry, known_mask, last_step
 from primum.reading.known import drawn_confidence, drawn_share
-
-T = TypeVar("T")
 
 
 def assume_drawn_shares(

@@ -9,16 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import add
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import bandwidth, blas
 
-from primum._typing import Floats
+from primum._typing import Floats, T
 from primum.rows import Block, Rows, library_of, of_converted, to_numpy
 
-T = TypeVar("T")
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
 Linear = tuple[Floats, Any]
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from primum._threads import block_threads, in_threads
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, T
 from primum.rows.base import Block, BlockMemory, Rows, to_numpy
-
-T = TypeVar("T")
 
 # A block of this many numbers (4 MB in float64) is small compared with memory, and large enough
 # that threads seldom wait for each other between two NumPy calls.

@@ -20,15 +20,12 @@ from functools import reduce
 from math import prod
 from os import PathLike
 from sys import getrefcount
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from primum._typing import AnyArray, Floats, Index
-
-S = TypeVar("S")
-T = TypeVar("T")
+from primum._typing import AnyArray, Floats, Index, S, T
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from primum._lazy import needed
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, T
 from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
 from primum.rows.base import (
     Block,
@@ -30,8 +30,6 @@ from primum.rows.base import (
     still_finite,
     within,
 )
-
-T = TypeVar("T")
 
 # Results that one task combines: few enough to be in a worker's memory together, many enough that
 # the sums of thousands of partitions are combined in three rounds.

@@ -18,12 +18,12 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from primum._lazy import needed
 from primum._progress import told
 from primum._threads import block_threads, in_threads
-from primum._typing import AnyArray, Floats, Index
+from primum._typing import AnyArray, Floats, Index, T
 from primum.rows.array import BLOCK_NUMBERS, MIN_BLOCKS_PER_THREAD
 from primum.rows.base import (
     Block,
@@ -35,8 +35,6 @@ from primum.rows.base import (
     still_finite,
     within,
 )
-
-T = TypeVar("T")
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes read ahead per column, few because there may be many columns; with 0, pyarrow would read a

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods, StrOptions
 from primum._threads import one_blas_thread, using_threads
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import AnyArray, Floats, Index, Mask, T
 from primum.equations.sampled import read_sample
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
@@ -46,7 +46,6 @@ from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import MAX_COMPARED_ROWS
 from primum.safe.stack import Stack, StackMixin
 
-T = TypeVar("T")
 # Standardise features unless they are sparse and have no negative entries in labelled rows.
 UNLESS_COUNTS = "auto"
 LACK_OF_TIME = "left out, because of the time budget."

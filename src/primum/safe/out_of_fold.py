@@ -18,13 +18,13 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from primum._threads import one_blas_thread
-from primum._typing import Floats, Index
+from primum._typing import Floats, Index, T
 from primum.judging.held_out import HeldOut
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows
@@ -33,7 +33,6 @@ from primum.safe.candidates.entrants import Entrants
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
 from primum.safe.stack import stack_weights, stacked_scores
 
-T = TypeVar("T")
 # The shares of the rows in the two parts on which a fit is timed, the larger of which doubles the
 # smaller, and the number of rows up to which a fit counts as free.
 TRIAL_SHARES = (1 / 12, 1 / 6)
