@@ -233,7 +233,26 @@ class Packaged(Supervised[Targets]):
         )
 
 
-class PackagedClassifier(CandidateClassifier):
+class OfPackage:
+    """Base of the model of a package as an estimator; an error says if it cannot use weights."""
+
+    def __init__(self, package: str, random_state: Any = None) -> None:
+        self.package = package
+        self.random_state = random_state
+
+    def _fitted(self, X: Any, targets: Targets) -> CandidateModel:
+        from sklearn.utils import check_random_state
+
+        if targets.weight is not None and not PACKAGES[self.package].takes_weights:
+            raise ValueError(
+                f"{self.package} does not support weights of rows: choose another model, or pass "
+                "no weights."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return fit_package(self.package, X, targets, seed)
+
+
+class PackagedClassifier(OfPackage, CandidateClassifier):
     """The classifier of a package, by the name of the package.
 
     Parameters
@@ -244,15 +263,8 @@ class PackagedClassifier(CandidateClassifier):
         Seed of whatever is random.
     """
 
-    def __init__(self, package: str, random_state: Any = None) -> None:
-        self.package = package
-        self.random_state = random_state
 
-    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
-        return fit_alone(self.package, X, labels, self.random_state)
-
-
-class PackagedRegressor(CandidateRegressor):
+class PackagedRegressor(OfPackage, CandidateRegressor):
     """The regressor of a package, by the name of the package.
 
     Parameters
@@ -262,24 +274,6 @@ class PackagedRegressor(CandidateRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed of whatever is random.
     """
-
-    def __init__(self, package: str, random_state: Any = None) -> None:
-        self.package = package
-        self.random_state = random_state
-
-    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
-        return fit_alone(self.package, X, numbers, self.random_state)
-
-
-def fit_alone(name: str, X: Any, labels: Targets, random_state: Any) -> CandidateModel:
-    """Return the model of a package on its own; an error says if it cannot use row weights."""
-    from sklearn.utils import check_random_state
-
-    if labels.weight is not None and not PACKAGES[name].takes_weights:
-        raise ValueError(
-            f"{name} does not support weights of rows: choose another model, or pass no weights."
-        )
-    return fit_package(name, X, labels, int(check_random_state(random_state).randint(2**31 - 1)))
 
 
 BOOSTING = "hist_gradient_boosting"

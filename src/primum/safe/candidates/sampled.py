@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primum._typing import Floats, Index
+from primum._typing import Index
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
     Fitted,
     Prepared,
+    PreparedAsGiven,
     SharedRows,
     constant_model,
     labeled_note,
@@ -24,7 +25,7 @@ from primum.safe.candidates.wide import prepared_for
 
 
 @dataclass(frozen=True)
-class PreparedSample(Prepared[Fitted]):
+class PreparedSample(PreparedAsGiven[Fitted]):
     """A candidate that is prepared for some of the labelled rows.
 
     Attributes
@@ -49,9 +50,6 @@ class PreparedSample(Prepared[Fitted]):
         if len(in_sample) == 0:  # a small training set
             return constant_model(labels.take(train), self.rows.labeled.shape[1])
         return self.prepared.fit(in_sample, labels.take(self.sample))
-
-    def held_out(self, train: Index, test: Index, labels: Fitted) -> Floats:  # noqa: D102
-        return self.fit(train, labels).predict(self.rows.labeled[test])
 
 
 def labeled_sample(candidate: Candidate[Fitted], rows: SharedRows, labels: Fitted) -> Index | None:
