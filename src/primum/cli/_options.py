@@ -102,15 +102,16 @@ class TablePath(click.Path):
         return path
 
 
-# A ridge penalty that is larger than any useful one overflows in products with rows.
-LARGEST_PENALTY = 1e100
+# A ridge penalty, at most: it is larger than any useful one, and a larger one overflows in products
+# with rows.
+MAX_RIDGE = 1e100
 
 
 def read_penalty(value: Any) -> float:
     """Return a ridge penalty."""
     number = float(click.FLOAT.convert(value, None, None))
-    if not 0 <= number <= LARGEST_PENALTY:
-        raise click.BadParameter(f"must be from 0 to {LARGEST_PENALTY:.0e}, got {value}.")
+    if not 0 <= number <= MAX_RIDGE:
+        raise click.BadParameter(f"must be from 0 to {MAX_RIDGE:.0e}, got {value}.")
     return number
 
 

@@ -30,7 +30,8 @@ from primum.rows import ArrayRows
 # A fit to n distinct rows needs up to 7 n^2 numbers, 5.6 GB at this limit, if most are labelled,
 # and half as many if few are.
 MAX_GRAPH_ROWS = 10_000
-# Kernel values that a prediction computes at a time (64 MB): small compared with those of the fit.
+# Kernel values that a prediction computes at a time (64 MB): small compared with those of the fit,
+# like ``kernels.KERNEL_BLOCK_NUMBERS``; half or twice as many would do as well.
 PREDICTED_KERNEL_NUMBERS = 2**23
 
 

@@ -54,8 +54,9 @@ MIN_CURVATURE = 1e-12
 # A step that must be halved more often than this, to less than a millionth, changes nothing.
 MAX_HALVINGS = 20
 # L-BFGS: the largest element of the gradient of the mean loss at which it stops, a fifth of
-# scikit-learn's, which was found to change chosen penalties; the number of steps that it remembers;
-# and the most steps, far more than usual.
+# scikit-learn's, which was found to change chosen penalties; the number of steps that it remembers,
+# few, because it starts at the solution for the previous penalty; and the most steps, far more than
+# usual.
 MAX_SLOPE, LBFGS_STORED_STEPS, MAX_LBFGS_STEPS = 2e-5, 5, 1000
 # Exponentials of up to this number, and their inverses, do not overflow.
 MAX_EXPONENT = 300.0
