@@ -26,7 +26,7 @@ from primum._sklearn import (
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
 from primum.equations import Span
-from primum.labellings import LabelSet, centres_of
+from primum.labellings import LabelSet, Simplex, centres_of
 from primum.reading.labels import (
     KnownLabels,
     check_labels,
@@ -34,7 +34,6 @@ from primum.reading.labels import (
     read_label_bounds,
     read_possible,
     refuse_masked,
-    sets_of_masks,
 )
 from primum.reading.targets import KnownTargets, SomeKnown, read_targets
 from primum.rows import (
@@ -421,10 +420,12 @@ def _read_labels(
     estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
 ) -> tuple[KnownLabels, LabelSet | None]:
     """Return the labels and, given partial labels, the label sets of the rows without a label."""
-    labels, sets = find_labels(y, n_rows), None
+    labels = find_labels(y, n_rows)
+    sets: LabelSet | None = None
     if possible is not None:
         labels, mask = read_possible(on_this_machine(possible), labels)
-        sets = sets_of_masks(mask[labels.unlabeled])
+        mask = mask[labels.unlabeled]
+        sets = None if mask.all() else Simplex.of_rows(mask)
     several = getattr(estimator, "_several_classes", False)
     check_labels(labels, multi_class=several, method=type(estimator).__name__)
     if label_bounds is not None:

@@ -204,7 +204,8 @@ def _numbers_in(y: AnyArray) -> AnyArray | None:
     if y.dtype.kind not in "iuf":
         return None
     numbers = y[np.isfinite(y)]
-    if _has_marker(numbers):
+    # -1 among whole numbers marks unknown labels, if these are classes.
+    if numbers.dtype.kind == "i" and set(numbers[numbers < 0].tolist()) == {-1}:
         numbers = numbers[numbers != -1]
     return numbers if len(numbers) else None
 
@@ -217,12 +218,6 @@ def _as_names(y: AnyArray, numbers: AnyArray) -> AnyArray:
     unknown = [is_missing(item) or (item == -1 and -1 not in numbers) for item in y]
     names = [None if absent else str(item) for item, absent in zip(y, unknown, strict=True)]
     return np.array(names, dtype=object)
-
-
-def _has_marker(numbers: AnyArray) -> bool:
-    """Return whether -1 among whole numbers marks unknown labels, if these are classes."""
-    negative = numbers[numbers < 0] if numbers.dtype.kind == "i" else numbers[:0]
-    return len(negative) > 0 and bool((negative == -1).all())
 
 
 def _refuse_marker(y: AnyArray, numbers: AnyArray | None) -> None:
@@ -286,18 +281,14 @@ def chosen_mask(chosen: Any, n_rows: int) -> Mask:
     """Return which rows of X are meant, given as a mask or by indices, whether labelled or not."""
     mask = np.zeros(n_rows, dtype=bool)
     rows = row_indices(chosen, n_rows, "chosen")
-    if len(np.unique(rows)) < len(rows):
+    names, counts = np.unique(rows, return_counts=True)
+    if (counts > 1).any():
         raise ValueError(
-            f"chosen names row {_first_twice(rows)} of X twice: pass every index once, or a mask "
+            f"chosen names row {names[counts > 1][0]} of X twice: pass every index once, or a mask "
             "of True and False, not of 1 and 0."
         )
     mask[rows] = True
     return mask
-
-
-def _first_twice(rows: Index) -> int:
-    values, counts = np.unique(rows, return_counts=True)
-    return int(values[counts > 1][0])
 
 
 def _refuse_too_few(labels: KnownLabels, drawn: Index) -> None:

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
 from primum._typing import AnyArray, Floats, Index, Mask
-from primum.labellings.sets import LabelInterval, LabelSet, Simplex
+from primum.labellings.sets import LabelInterval, LabelSet
 
 # More different whole numbers than this may be measurements; there are seldom that many classes.
 MAX_CODES = 20
@@ -414,18 +414,10 @@ def _as_mask(possible: Any, labels: KnownLabels) -> Mask:
     if values.dtype.kind in "biuf":
         wrong = (values != 0) & (values != 1)
     else:
-        wrong = ~_each(values, _is_true_or_false)
+        wrong = ~_each(values, lambda item: isinstance(item, np.bool_ | Real) and item in (0, 1))
     repair = "pass True for the classes that a row may have and False for the others"
     _refuse_items(values, wrong, "possible", repair)
     return values.astype(bool)
-
-
-def _is_true_or_false(item: Any) -> bool:
-    return isinstance(item, np.bool_ | Real) and item in (0, 1)
-
-
-def _is_number_or_missing(item: Any) -> bool:
-    return isinstance(item, Real) or is_missing(item)
 
 
 def _each(values: AnyArray, accepts: Callable[[Any], bool]) -> Mask:
@@ -472,7 +464,8 @@ def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
             "possible has a column -1, which marks unknown labels in a y of integers: drop the "
             "column, or rename the class."
         )
-    kinds = {_number_or_text(item) for item in [*items, *classes.tolist()]}
+    kinds = {kind_of(item) for item in [*items, *classes.tolist()]}
+    kinds = {"number" if kind in ("int", "float") else kind for kind in kinds}
     if len(kinds) == 1 and names.ndim == 1:
         if len(classes) and kinds == {"number"}:
             names = names.astype(classes.dtype)
@@ -482,11 +475,6 @@ def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
         f"The columns of possible are {_first_of(names)}, but y has {_counted(classes)}: name one "
         "column after every class, or pass an array whose columns are these classes."
     )
-
-
-def _number_or_text(item: Any) -> str:
-    kind = kind_of(item)
-    return "number" if kind in ("int", "float") else kind
 
 
 def _counted(classes: AnyArray) -> str:
@@ -533,11 +521,6 @@ def _refuse_unlabeled_class(classes: AnyArray, codes: Index) -> None:
         )
 
 
-def sets_of_masks(mask: Mask) -> LabelSet | None:
-    """Return the label sets of unlabelled rows; None: any label, as always with two classes."""
-    return None if mask.all() else Simplex.of_rows(mask)
-
-
 def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None:
     """Return the label sets of the unlabelled rows, given bounds on the share of the second class.
 
@@ -570,7 +553,7 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
 
 def _as_numbers(bounds: AnyArray) -> Floats:
     """Return bounds of any type as numbers, missing ones as NaN."""
-    wrong = ~_each(bounds, _is_number_or_missing)
+    wrong = ~_each(bounds, lambda item: isinstance(item, Real) or is_missing(item))
     _refuse_items(bounds, wrong, "label_bounds", "pass numbers from 0 to 1, or NaN twice")
     return np.where(_each(bounds, is_missing), np.nan, bounds).astype(np.float64)
 

@@ -231,13 +231,10 @@ class _Weights:
 
 def _reach_of_masks(masks: PerRow, weights: _Weights) -> Floats:
     """Return (lower, upper) bounds on the share of every class."""
-    alone = PerRow(*(_alone(mask) for mask in (masks.first, masks.later)))
+    # The possible classes of rows that have only one.
+    single = (m & (m.sum(axis=-1, keepdims=True) == 1) for m in (masks.first, masks.later))
+    alone = PerRow(*single)
     return np.stack([weights.mean(alone), weights.mean(masks)])
-
-
-def _alone(possible: Mask) -> Mask:
-    """Return the possible classes of rows that have only one."""
-    return np.asarray(possible & (possible.sum(axis=-1, keepdims=True) == 1))
 
 
 def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> ShareBounds:

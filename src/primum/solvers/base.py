@@ -89,7 +89,9 @@ def solve_implicit(
     place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
     involved.
     """
-    if start is not None and _can_start(implicit, solver):
+    # Where the model depends on M Q alone, any optimal labelling will do.
+    unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
+    if start is not None and unique and chosen_solver(implicit.problem, solver) == "newton":
         solution = solve_from(implicit.problem, start, tol, max_iter)
         if solution is not None:
             return solution
@@ -146,12 +148,6 @@ def _in_frame(solution: Solution, columns: ProblemColumns) -> Solution:
         return solution
     labels = LabelsInFrame(solution.labels, columns.streamed.design.frame)
     return replace(solution, labels=labels, moment=None)
-
-
-def _can_start(implicit: ImplicitProblem, solver: str) -> bool:
-    """Return whether the model depends only on M Q, and ``newton`` would solve the problem."""
-    unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
-    return unique and chosen_solver(implicit.problem, solver) == "newton"
 
 
 def chosen_solver(problem: LabelProblem, solver: str) -> str:

@@ -45,12 +45,6 @@ def cost_by_class(mask: Mask) -> float:
     return float((4 / 3 * sizes**3).sum() + len(mask) ** 3 / 3)
 
 
-def solve_by_class(G: Floats, mask: Mask, C: Floats, ridge: float) -> Floats | None:
-    """Return the Y of (labels), or None if a matrix is singular to working precision."""
-    system = ClassSystem.of(G, mask, ridge)
-    return None if system is None else system.solve(C)
-
-
 @dataclass(frozen=True)
 class ClassSystem:
     """The system of (labels) for one ridge, factorised.

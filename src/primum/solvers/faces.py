@@ -22,7 +22,7 @@ from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import HeldDirections
 from primum.labellings.problem import Columns
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
-from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class, solve_by_class
+from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class
 
 # Larger systems (in equations or labels) are solved by conjugate gradients, to this relative
 # residual and in at most this many steps: a Gram matrix of this size takes 50 MB, and Newton's
@@ -175,10 +175,6 @@ class OpenColumns:
             return False
         return cost_by_class(self.mask) < self.freedom**3 / 3
 
-    def system(self, b: Floats) -> tuple[Floats, Mask, Floats]:
-        """Return the Gram matrix of the rows, the classes of their faces, and ``M'b``."""
-        return self._products(), self.mask, self.across(b)
-
     def across(self, b: Floats) -> Floats:
         """Return ``M'b`` for the rows."""
         return np.asarray(self.taken.T @ b)
@@ -275,9 +271,9 @@ class OpenColumns:
             grams = list(self._grams())
             return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g), held))
         if held is None and self.by_class_is_faster():
-            moved = solve_by_class(*self.system(g), 1.0 / sigma)
-            if moved is not None:
-                return self.taken @ moved - g
+            system = ClassSystem.of(self._products(), self.mask, 1.0 / sigma)
+            if system is not None:
+                return self.taken @ system.solve(self.across(g)) - g
         S = self.gram()
         S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
         step = solve_positive(S, self.along(g), overwrite=held is None)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primum._typing import Floats, Mask
+from primum._typing import Floats
 from primum.labellings.problem import LabelProblem, per_row, total_of, weighted
 from primum.labellings.sets import centres_of
 
@@ -88,17 +88,13 @@ def minimise_by_gradients(
             continue
         gaps.append(slopes.measure(problem, q))
         before, face = face, labels.open(q)
-        has_settled = slopes.is_wide and _n_changed(before, face) <= settled * len(q)
+        n_changed = np.count_nonzero(per_row((before != face).astype(np.intp)))
+        has_settled = slopes.is_wide and n_changed <= settled * len(q)
         if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > MAX_GAPS_LEFT):
             return GradientResult(q, gaps[-1], step)
         if not slopes.is_wide and _is_too_slow(gaps, goal):
             return None
     return None
-
-
-def _n_changed(before: Mask, after: Mask) -> int:
-    """Return how many rows are on another face."""
-    return int(np.count_nonzero(per_row((before != after).astype(np.intp))))
 
 
 class _Slopes:

@@ -93,18 +93,14 @@ def _matched(M: Floats, weight: Floats, total: float, known: ColumnSums) -> Floa
     if known.of_columns is not None:
         mean, own_mean = known.of_columns / total, M @ weight / total
     scatter = _scatter(known.gram, mean, total)
-    own_scatter = _scatter(_gram(M, weight), own_mean, total)
+    root = M * np.sqrt(weight)
+    own_scatter = _scatter(root @ root.T, own_mean, total)
     A = _map(scatter, own_scatter, MAX_CHANGE * (len(M) / len(weight)) ** 0.5)
     if A is None:
         return M
     matched = np.dot(M.T, A.T).T
     matched += (mean - A @ own_mean)[:, None]
     return matched
-
-
-def _gram(M: Floats, weight: Floats) -> Floats:
-    root = M * np.sqrt(weight)
-    return root @ root.T
 
 
 def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:

@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval
@@ -174,6 +175,6 @@ def mean_log_likelihood(
     """Return the objective, which sums over the classes of unlabelled rows."""
     L = rows.n_labeled
     labeled = np.sum(rows.class_weights() * model.log_joint(Z[:L]))
-    unlabeled = rows.weight[L:] @ model.log_marginal(Z[L:])
+    unlabeled = rows.weight[L:] @ logsumexp(model.log_joint(Z[L:]), axis=1)
     mean = float(labeled + unlabeled) / rows.weight.sum()
     return mean - family.coordinates.log_volume - family.penalty(model)

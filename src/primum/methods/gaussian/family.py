@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from primum._typing import Floats
 
@@ -133,23 +133,14 @@ class GaussianModel:
         values, vectors = self._spectrum
         return np.asarray((vectors / values) @ vectors.T)
 
-    @property
-    def log_determinant(self) -> float:
-        """Logarithm of the determinant of the covariance on its range."""
-        return float(np.log(self._spectrum[0]).sum())
-
     def log_joint(self, Z: Floats) -> Floats:
         """Return ``log p(z, k)`` for every row and class, on the range of the covariance."""
         values, vectors = self._spectrum
         whitening = vectors / np.sqrt(values)
         rows, means = Z @ whitening, self.means @ whitening
         squares = np.stack([((rows - mean) ** 2).sum(axis=1) for mean in means], axis=1)
-        constant = self.rank * np.log(2.0 * np.pi) + self.log_determinant
+        constant = self.rank * np.log(2.0 * np.pi) + float(np.log(values).sum())
         return np.asarray(self.log_shares - 0.5 * (squares + constant))
-
-    def log_marginal(self, Z: Floats) -> Floats:
-        """Return ``log p(z)`` of every row."""
-        return np.asarray(logsumexp(self.log_joint(Z), axis=1))
 
     def posterior(self, Z: Floats) -> Floats:
         """Return the probability of every class given each row."""

@@ -83,7 +83,9 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         # A scorer may need the columns of a DataFrame.
         shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
         params = self._score_params(sample_weight)
-        searched, span = grid_search.in_their_span(self._searched(given), grid)
+        # Not of all rows if this would take too long.
+        searched = grid_search.with_fewer_unlabeled(given, getattr(self, "max_search_rows", None))
+        searched, span = grid_search.in_their_span(searched, grid)
         if span is not None:  # only the labelled rows are scored, and they are the first ones
             rows = given.labels.labeled
             shown = take_rows(shown, rows)
@@ -99,10 +101,6 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
     @abstractmethod
     def _grid(self) -> Grid:
         """Return the grid of the search."""
-
-    def _searched(self, given: FitArguments[SomeKnown]) -> FitArguments[SomeKnown]:
-        """Return the rows of the search, which are all rows unless this takes too long."""
-        return given
 
     def _shares(self, data: TrainingData[SomeKnown]) -> ShareBounds | None:
         """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
@@ -240,9 +238,6 @@ class TunedImplicit(Tuned[SomeKnown]):
             self.tol,
             self.max_iter,
         )
-
-    def _searched(self, given: FitArguments[SomeKnown]) -> FitArguments[SomeKnown]:
-        return grid_search.with_fewer_unlabeled(given, self.max_search_rows)
 
     def _fit_best(
         self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any

@@ -211,7 +211,7 @@ def search_by_annealing(
                 "labels still changing; raise alpha or lower unlabeled_weight"
             )
         # Losses are of order 1: below this temperature, labels are hard up to rounding.
-        if _entropy(p) < enough or temperature < 1e-8:
+        if np.mean(entr(p) + entr(1.0 - p)) < enough or temperature < 1e-8:
             break
         temperature /= COOLING_RATE
     search.system, search.machine = original, search.system.left(search.machine)
@@ -249,10 +249,6 @@ def _is_close(p: Floats, q: Floats) -> bool:
         return False
     q = np.clip(q, 1e-300, 1.0 - 1e-16)  # so that the logarithms are finite
     return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_TOLERANCE
-
-
-def _entropy(p: Floats) -> float:
-    return float(np.mean(entr(p) + entr(1.0 - p)))
 
 
 def _least_entropy(share: float, n: int) -> float:

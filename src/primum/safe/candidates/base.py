@@ -207,10 +207,6 @@ class SharedRows:
         labeled, unlabeled = change.transform(self.labeled), change.transform(self.unlabeled)
         return replace(self, labeled=labeled, unlabeled=unlabeled), change
 
-    def seen_by(self, candidate: "Candidate[Fitted]") -> "SharedRows":
-        """Return the rows as a candidate receives them: as given, or reduced."""
-        return self.reduced if candidate.reduces and self.reduced is not None else self
-
     def with_labeled(self, rows: Index) -> "SharedRows":
         """Return the same with only some of the labelled rows."""
         reduced = None if self.reduced is None else self.reduced.with_labeled(rows)
@@ -235,11 +231,6 @@ class SharedRows:
             unlabeled_weight=None if weight is None else weight[sample],
             reduced=None if self.reduced is None else self.reduced.with_at_most(n_unlabeled),
         )
-
-
-def labeled_note(name: str, n_all: int, n_used: int) -> str:
-    """Return a sentence on the labelled rows that a candidate uses, if these are not all."""
-    return f"{name} uses a random sample of {n_used} of the {n_all} labelled rows."
 
 
 def sampled_note(name: str, rows: SharedRows, used: SharedRows) -> str:

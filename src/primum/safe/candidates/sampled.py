@@ -19,7 +19,6 @@ from primum.safe.candidates.base import (
     PreparedAsGiven,
     SharedRows,
     constant_model,
-    labeled_note,
 )
 from primum.safe.candidates.wide import prepared_for
 
@@ -68,5 +67,6 @@ def prepared_with(
     if sample is None:
         return prepared_for(rows, candidate)
     prepared = prepared_for(rows.with_labeled(sample), candidate)
-    note = labeled_note(candidate.name, len(labels), len(sample))
+    n_all, n_used = len(labels), len(sample)
+    note = f"{candidate.name} uses a random sample of {n_used} of the {n_all} labelled rows."
     return PreparedSample(rows, sample, prepared, " ".join(filter(None, [note, prepared.note])))

@@ -69,27 +69,21 @@ class PreparedReduced(Prepared[Fitted]):
 
 def prepared_for(rows: SharedRows, candidate: Candidate[Fitted]) -> Prepared[Fitted]:
     """Return a candidate prepared for rows, or for their components if they are too wide."""
-    seen = rows.seen_by(candidate)
-    prepared = candidate.prepare(seen)
-    if seen is rows or rows.reduction is None:
-        return prepared
-    return PreparedReduced(rows.reduction, prepared)
+    if not candidate.reduces or rows.reduced is None or rows.reduction is None:
+        return candidate.prepare(rows)
+    return PreparedReduced(rows.reduction, candidate.prepare(rows.reduced))
 
 
 def with_reduced(rows: SharedRows) -> SharedRows:
     """Return rows with their components, if they are sparse and too wide."""
-    if not is_too_wide(rows.labeled) or rows.unlabeled.shape[0] == 0:
+    too_wide = rows.labeled.shape[1] > MAX_WIDE_COLUMNS and sparse.issparse(rows.labeled)
+    if not too_wide or rows.unlabeled.shape[0] == 0:
         return rows
     sample = rows.with_at_most(max(MAX_COMPONENT_ROWS - rows.n_labeled, 0))
     change = find_reduction(sample.all, rows.seed, rows.scaling)
     labeled, unlabeled = change.transform(rows.labeled), change.transform(rows.unlabeled)
     reduced = replace(rows, labeled=labeled, unlabeled=unlabeled, columns=None, scaling=as_given)
     return replace(rows, reduced=reduced, reduction=change)
-
-
-def is_too_wide(X: Any) -> bool:
-    """Return whether rows are reduced for candidates that use unlabelled rows."""
-    return X.shape[1] > MAX_WIDE_COLUMNS and sparse.issparse(X)
 
 
 def find_reduction(X: Any, seed: int, scaling: Scaling = as_given) -> Affine:
