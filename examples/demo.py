@@ -21,9 +21,10 @@ import primum
 
 DIGITS = (1, 2, 3, 8, 9)
 N_LABELED = 150
-# To save time. Without this option all default methods are compared, and ICLS harms on this table.
+# Saves time. Without this option all default methods are compared, and ICLS does harm on this
+# table.
 METHODS = ("--methods", "safe-stack,self-learning")
-# How many rows are labelled in either sitting.
+# Numbers of rows that are labelled in the two sittings.
 SITTINGS = (10, 15)
 
 

@@ -53,7 +53,7 @@ def clusters_across_classes(rng: np.random.Generator) -> Drawn:
 
 
 def other_shares(rng: np.random.Generator) -> Drawn:
-    """Draw two Gaussian classes: of equal size if labelled, of 90 and 10% otherwise."""
+    """Draw two Gaussian classes: equal among labelled rows, 90 and 10% among others."""
     y = np.append(np.arange(20) % 2, rng.uniform(size=300 + N_TEST) < 0.1).astype(int)
     X = rng.normal(size=(len(y), 2))
     X[:, 0] += 2.0 * y
@@ -77,7 +77,7 @@ class Example:
     problem: Callable[[np.random.Generator], Drawn]
 
     def errors(self) -> np.ndarray:
-        """Return the test errors of the twin and of the method, a row per draw."""
+        """Return the test errors of the twin and of the method, one row per draw."""
         with warnings.catch_warnings():
             # This warning advises more labels or another metric; the example shows why.
             warnings.simplefilter("ignore", UndeterminedModelWarning)

@@ -20,7 +20,7 @@ from primum import ICLSClassifier, SafeClassifier, SelfLearningClassifier
 
 # %%
 # Three methods are compared. Without ``methods`` the defaults would be used: the full safe stack,
-# ICLS, self-learning and, for two classes, a transductive SVM.
+# ICLS, self-learning, for two classes a transductive SVM, and two supervised alternatives.
 
 METHODS = [
     ("safe stack", SafeClassifier(["spreading"], random_state=0, n_jobs=1)),
@@ -102,9 +102,9 @@ for axes, (title, (found, rows)) in zip(panels, cases.items(), strict=True):
 plt.show()
 
 # %%
-# On the tumours the safe stack makes no difference; it has the same error as the baseline, and
-# the comparison is certain of it, because the two models predict the same class for nearly all
-# rows. On the digits it lowers the error, by as much as the comparison estimates, but with 100
-# labels the interval still contains 0, and the answer is "cannot tell". ICLS with this ridge does
-# harm on the digits, which the comparison detects. Where a method is neither clearly better nor
-# clearly worse, the recommendation is to use the baseline.
+# On the tumours the safe stack makes no difference: it has the same error as the baseline, and the
+# comparison is certain of this, because the two models predict the same class for nearly all rows.
+# On the digits it lowers the error, by as much as the comparison estimates, but with 100 labels the
+# interval still contains 0, and the answer is "cannot tell". ICLS with this ridge does harm on the
+# digits, which the comparison detects. If a method is neither clearly better nor clearly worse, the
+# recommendation is to use the baseline.

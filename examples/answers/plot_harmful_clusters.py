@@ -16,16 +16,15 @@ from primum.simulated import harmful_clusters, harmful_clusters_bayes_error
 # %%
 # Ten labels, 310 unlabelled rows
 # -------------------------------
-#
-# A row is in the cluster of its class with probability 0.6 only, so a boundary in the gap has an
-# error of 40%. The best possible error is 15%.
+# A row is in the cluster of its class with a probability of only 0.6, so a boundary in the gap has
+# an error of 40%. The best possible error is 15%.
 
 N_LABELED, N_TRAIN, AGREEMENT = 10, 320, 0.6
 print(f"{harmful_clusters_bayes_error(agreement=AGREEMENT):.3f}")
 
 
 def draw(seed):
-    """Return training rows, their labels as known, and test rows with their labels."""
+    """Return training rows, their labels with -1 if unknown, and test rows with their labels."""
     X, truth = harmful_clusters(N_TRAIN + 2000, agreement=AGREEMENT, random_state=seed)
     y = np.where(np.arange(N_TRAIN) < N_LABELED, truth[:N_TRAIN], -1)
     return X[:N_TRAIN], y, X[N_TRAIN:], truth[N_TRAIN:]
@@ -62,7 +61,7 @@ grid = np.stack(np.meshgrid(np.linspace(-4, 4, 160), np.linspace(-4.5, 4.5, 160)
 
 
 def draw_boundary(axes, clf, style, colour):
-    """Draw where the probability or the decision function changes sides."""
+    """Draw the boundary where the probability or the decision function changes sides."""
     points = grid.reshape(-1, 2)
     if hasattr(clf, "decision_function"):
         score = clf.decision_function(points)
@@ -118,7 +117,7 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# ICLS and the safe stack gain next to nothing here. ICLS makes no assumption about clusters, and
-# loses no more than a fraction of a point in any of these draws. Two members of the safe stack,
-# label spreading and the transductive SVM, do make it, but their weights must be justified by the
-# labels: the worst draw costs two points, that of self-learning twenty.
+# ICLS and the safe stack gain next to nothing here. ICLS assumes nothing about clusters, and loses
+# no more than a fraction of a point in any of these draws. Two members of the safe stack, label
+# spreading and the transductive SVM, do assume that classes are clusters, but their weights must be
+# justified by the labels: the worst draw costs two points, and that of self-learning twenty.

@@ -19,7 +19,7 @@ X, truth = load_digits(return_X_y=True)
 
 
 def hide_labels(seed, n_labels=50):
-    """Return the labels, of which all but ``n_labels`` random ones are -1, for "unknown"."""
+    """Return the labels with -1, for "unknown", in all but ``n_labels`` random rows."""
     y = truth.copy()
     y[np.random.default_rng(seed).permutation(len(y))[n_labels:]] = -1
     return y
@@ -30,7 +30,7 @@ def hide_labels(seed, n_labels=50):
 # ------------------------
 #
 # How much there is to gain depends on which rows happen to be labelled, so there are three draws.
-# The candidates are a ridge and a logistic regression (which are always there: their mean is the
+# The candidates are a ridge and a logistic regression (always included, because their mean is the
 # baseline), logistic regression on principal components, and label spreading on a graph of
 # neighbours. The default has further candidates and takes longer.
 
@@ -43,7 +43,7 @@ print(fits[1].verdict_)
 # It begins with what is certain: on how many of the unlabelled rows the model and the baseline
 # differ. The verdict rests on the labelled rows alone. It has two parts: a comparison with the
 # baseline, and a comparison with a stack of supervised models. Only the second is about the
-# unlabelled rows, because a kernel or a forest may beat the baseline without any of them.
+# unlabelled rows, because a kernel or a forest may beat the baseline without them.
 #
 # The table lists every candidate with its weight and its out-of-fold error.
 
@@ -66,9 +66,9 @@ errors = pd.DataFrame(errors, index=["draw 0", "draw 1", "draw 2"])
 errors.round(3)
 
 # %%
-# The left panel shows these errors, the right one what each safe stack consists of. Where label
-# spreading does well on the labelled rows, it receives a large weight and the error falls; where
-# the labels show no advantage, the stack remains close to the baseline, and so does its error.
+# The left panel shows these errors, the right one the weights in each safe stack. If label
+# spreading does well on the labelled rows, it receives a large weight and the error falls; if the
+# labels show no advantage, the stack remains close to the baseline, and so does its error.
 
 weights = pd.DataFrame([clf.weights_ for clf in fits])
 colours = ["#000000", "#999999", "#E69F00", "#0072B2"]

@@ -3,8 +3,8 @@ From "cannot tell" to an answer
 ===============================
 
 Two fitted models can differ in error only on rows for which they predict different classes. These
-rows are known without a label. Labels of some of them, in random order, bound the difference on
-all rows, exactly and after every label. Here the bounds narrow until the question is settled.
+rows are known without labels. Labels of some of them, in random order, bound the difference on all
+rows, exactly and after every label. Here the bounds narrow until the question is settled.
 """
 
 import matplotlib.pyplot as plt
@@ -20,10 +20,9 @@ y[np.random.default_rng(3).permutation(len(y))[40:]] = -1
 # %%
 # Forty labels are too few
 # ------------------------
-#
-# Of 3000 points of two half-moons, 40 have a label. The safe stack may bend its boundary, its
+# Of 3000 points of two half-moons, 40 have a label. The safe stack may bend its boundary, while its
 # baseline (a ridge and a logistic regression) is linear. Cross-validation on 40 labels cannot tell
-# whether that is better.
+# whether the stack is better.
 
 clf = SafeClassifier(["kernel"], random_state=0, n_jobs=1).fit(X, y)
 print(clf.verdict_)
@@ -46,18 +45,15 @@ print(*(pair.text for pair in found.pairs), sep="\n")
 # %%
 # Where the two differ, and what every label says
 # -----------------------------------------------
-#
-# On the left, the rows on which the safe stack and the baseline differ; all others cannot change
-# the answer. On the right, the bounds of both questions until they are settled. Against the
-# baseline, the safe stack makes fewer errors; against the same stack without unlabelled rows it
-# makes no practical difference (the grey band, one point of the error). The horizontal lines are
-# the truth.
+# On the left, the rows on which the safe stack and the baseline differ; no other row can change the
+# answer. On the right, the bounds of both questions until they are settled. Against the baseline,
+# the safe stack makes fewer errors; against the same stack without unlabelled rows it makes no
+# practical difference (the grey band, one point of the error). The horizontal lines are the truth.
 #
 # This draw of labels is one in which both questions need labels. In twelve draws of 30, 40 and 60
 # labels, the first one needed between 0 and 49 rows.
-#
-# The second question shows what is expensive: where a difference is near the margin, nearly all
-# rows have to be labelled before it is known on which side of it.
+# The second question shows what is expensive: if a difference is near the margin, nearly all rows
+# must be labelled to show on which side it is.
 
 unknown = y == -1
 models = {"the baseline": clf.baseline_, "the supervised stack": clf.supervised_}
@@ -93,5 +89,5 @@ for axes in (left, right):
 plt.show()
 
 # %%
-# Labels of random rows would say the same, but only those that happen to lie where the two differ
-# say anything: one in fifteen here. :doc:`/settling` has the mathematics and what it costs.
+# Labels of random rows would do as well, but only those on which the two models differ say
+# anything: one in fifteen here. :doc:`/settling` has the mathematics and what it costs.

@@ -3,8 +3,8 @@ A table with categories and missing values: customer churn
 ==========================================================
 
 A churn table as companies have it: numbers, categories, missing cells, and a label for the few
-customers who were interviewed. :func:`primum.compare` says what it does to each column, or uses a
-preparation of your own, which is fitted anew in every training set, and answers whether the other
+customers who were interviewed. :func:`primum.compare` says how it prepares each column, or uses a
+preparation of your own, which is fitted anew in every training set, and tells whether the other
 customers help.
 """
 
@@ -23,8 +23,7 @@ from primum import ICLSClassifier, SafeClassifier, SelfLearningClassifier
 # %%
 # The table
 # ---------
-#
-# 2000 simulated customers; of 120 it is known whether they left.
+# 2000 simulated customers; for 120 we know whether they left.
 
 N, N_LABELED = 2000, 120
 rng = np.random.default_rng(7)
@@ -65,8 +64,7 @@ customers.head()
 # %%
 # The short way
 # -------------
-#
-# With ``target``, the columns are prepared automatically. The result lists what was done to each.
+# With ``target``, the columns are prepared automatically. The result says how.
 
 table = customers.assign(churn=y)
 fast = [("ICLS", ICLSClassifier(alpha=0.1, n_jobs=1))]
@@ -82,8 +80,7 @@ pd.DataFrame(done, columns=["column", "kind", "what is done to it"])
 #
 # Any transformer of scikit-learn can be passed as ``prepare``. Here, numbers are imputed and
 # scaled, categories encoded (missing is a category, too). ``prepare`` is fitted inside every
-# training set, for methods that use unlabelled rows to all rows and otherwise to the labelled
-# ones.
+# training set: to all rows for methods that use unlabelled rows, otherwise to the labelled ones.
 
 prepare = make_column_transformer(
     (
@@ -160,6 +157,6 @@ plt.show()
 # %%
 # The unlabelled customers make little difference here: no method changes the true error by much
 # more than a point, and the comparison does not claim more than the labels can show. The classes
-# are not clusters in this table, so there is little to be found in rows without labels. "Cannot
-# tell" is not a failure: with 120 labels, a difference of one point cannot be measured. (Neither
-# can small effects: the regions in the right panel had no influence on who left.)
+# are not clusters in this table, so rows without labels reveal little. "Cannot tell" is not a
+# failure: with 120 labels, a difference of one point cannot be measured. (Neither can small
+# effects: the regions in the right panel had no influence on who left.)

@@ -21,9 +21,8 @@ from primum import ICLSClassifier, ICLSClassifierCV
 # %%
 # Simulated embeddings
 # --------------------
-#
-# Two overlapping Gaussian classes in 128 dimensions, whose variances decay as they do in
-# embeddings; 150 rows have a label.
+# Two overlapping Gaussian classes in 128 dimensions, with variances that decay as in embeddings;
+# 150 rows have a label.
 
 FEATURES, N_LABELED, N_UNLABELED = 128, 150, 100_000
 rng = np.random.default_rng(0)
@@ -39,9 +38,8 @@ X_more, truth_more = X[N_LABELED:], truth[N_LABELED:]
 # %%
 # Rows in a file
 # --------------
-#
 # ``X_unlabeled`` is the path of a Parquet file here, and so are the rows to predict. The file is
-# never loaded as a whole, and the fit is the same as that to an array, with the same proof of
+# never loaded as a whole, and the fit is the same as to an array, with the same proof of
 # optimality.
 
 with tempfile.TemporaryDirectory() as folder:

@@ -64,15 +64,14 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The baseline is as good as anything else here. The safe stack stays close to it, while the forest
-# and the booster are worse, which 60 numbers do not show for certain.
+# The baseline is as good as anything else here. The safe stack stays close to it. The forest and
+# the booster are worse, but 60 numbers do not show that for certain.
 #
 # Rows along a curve
 # ------------------
-#
-# These rows lie along a spiral in ten dimensions, on which a linear model is of little use, and 40
-# of 500 targets are known. The *kernel* of the safe stack is deformed by a graph of all rows; that
-# of the supervised stack knows the labelled rows only.
+# These rows lie along a spiral in ten dimensions, where a linear model is of little use, and 40 of
+# 500 targets are known. The *kernel* of the safe stack is deformed by a graph of all rows; the
+# supervised stack's kernel uses the labelled rows only.
 
 rng = np.random.default_rng(0)
 position = np.sqrt(rng.uniform(0.02, 1, 500))

@@ -23,7 +23,7 @@ X = X / 16
 
 
 def fit(seed, alpha):
-    """Return ICLS with 100 random labels, and which rows have none."""
+    """Return ICLS fitted with 100 random labels, and a mask of the unlabelled rows."""
     y = truth.copy()
     y[np.random.default_rng(seed).permutation(len(y))[100:]] = -1
     return ICLSClassifier(alpha, n_jobs=1).fit(X, y), y == -1

@@ -37,7 +37,7 @@ print(f"smallest possible error: {sparse_text_bayes_error(**SHAPE):.3f}")
 
 
 def classifiers():
-    """Return pairs of a classifier and whether it is given the unlabelled texts."""
+    """Return pairs of a classifier and whether it uses the unlabelled texts."""
     plain = LeastSquaresClassifier(1e-3)
     return {
         "counts, tuned ridge": (RidgeClassifierCV(np.logspace(-2, 3, 11)), False),

@@ -5,8 +5,7 @@ The metric: why few labels can harm, and what s does
 ICLS returns the possible model that is closest to the supervised one. The parameter ``metric``
 says how closeness is measured: by the labelled rows (``metric=0``, the paper's ICLS), by all rows
 (``metric=1``), or by a mixture s of the two. The choice matters most if there are fewer labels than
-features: many models then fit the labels perfectly, and the labelled rows do not say which of
-them are far apart.
+features: many models then fit the labels perfectly, and the labelled rows do not tell them apart.
 """
 
 import warnings
@@ -27,9 +26,9 @@ METRICS = (0, 0.1, 0.2, 0.5, 1)
 # --------------------------------
 #
 # For several numbers of labels, we draw labelled rows 30 times, fit the supervised twin and ICLS
-# with five metrics, and average the errors on the unlabelled rows. With fewer labels than
-# features, ``metric=0`` warns that the labelled rows do not determine the model; here that is
-# what we want to look at.
+# with five metrics, and average the errors on the unlabelled rows. With fewer labels than features,
+# ``metric=0`` warns that the labelled rows do not determine the model, which is what we want to see
+# here.
 
 
 def fit_quietly(clf, *rows):
@@ -63,11 +62,10 @@ mean = 100 * drawn.mean(axis=1)
 # The left panel shows the errors. The supervised twin is at its worst with about as many labels
 # as features (30, dotted line): there the fit follows every label, and ICLS removes most of the
 # excess.
-#
-# The right panel shows the change against the twin. With half as many labels as features,
-# ``metric=0`` does harm: it insists on a model that fits the labels perfectly, and the possible
-# models that do so are far from the twin. A share of all rows in the metric avoids most of this;
-# in exchange it gives up part of the gain, about half of it at 30 labels for ``metric=0.2``.
+# The right panel shows the change from the twin. With half as many labels as features, ``metric=0``
+# does harm: it insists on a model that fits the labels perfectly, and the possible models that do
+# are far from the twin. A share of all rows in the metric avoids most of this; in exchange it gives
+# up part of the gain, about half of it at 30 labels for ``metric=0.2``.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.3), layout="constrained")
 left.plot(SIZES, mean[:, 0], "k--", label="supervised twin")
@@ -110,5 +108,5 @@ for s in (0, 1):
 # With s = 0 this is not guaranteed, although the loss is lower here.
 #
 # The proof is about the squared loss, not about the classification error, and about the training
-# rows, not about new ones. And both models are unregularised: a tuned ridge is often the
-# better choice with this few labels.
+# rows, not about new ones. And both models are unregularised: a tuned ridge is often the better
+# choice with so few labels.

@@ -4,8 +4,7 @@ Partial labels: classes that are ruled out
 
 Often something is known about a row that has no label: this wine is not from the third grower, this
 patient has a risk of at least 70%. :class:`~primum.ICLSClassifier` accepts both: ``possible`` says
-which classes a row may have, and ``label_bounds`` between which bounds its share of the second
-class lies.
+which classes a row may have, and ``label_bounds`` bounds its share of the second class.
 """
 
 import matplotlib.pyplot as plt

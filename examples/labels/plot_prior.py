@@ -17,7 +17,7 @@ FEATURES, N_LABELED, N_UNLABELED, SHARE = 20, 40, 1000, 0.1
 
 
 def draw(seed):
-    """Return as many labelled rows of both classes, and unlabelled rows of which 10% are ill."""
+    """Return equally many labelled rows of both classes, and unlabelled rows, 10% of them ill."""
     rng = np.random.default_rng(seed)
     healthy = rng.random(N_UNLABELED) >= SHARE
     ill = np.append(np.arange(N_LABELED) % 2 == 1, ~healthy)

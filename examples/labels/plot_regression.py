@@ -3,9 +3,9 @@ Regression with targets that are known within bounds
 ====================================================
 
 :class:`~primum.ICLSRegressor` applies the idea of ICLS to numbers. Targets are known exactly for
-some rows; for the others only bounds are known, such as the range of a scale or the bin of a
-binned answer. Of all least-squares models that targets within these bounds can give, the fit is
-the one closest to the supervised model.
+some rows; for the others only bounds are known, such as the range of a scale or the bin of a binned
+answer. Among all least-squares models of targets within these bounds, the fit is the one closest to
+the supervised model.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,8 @@ print(f"{len(X)} patients, {X.shape[1]} features, targets from {target.min()} to
 # %%
 # Twenty exact targets
 # --------------------
-#
-# A third of the rows is held out. Of the others, 20 have exact targets. What is known of the
-# rest becomes more precise from left to right: nothing but the range, then 2, 5 or 10 equal bins.
+# A third of the rows is held out. Of the others, 20 have exact targets. What is known about the
+# rest becomes more precise from left to right: only the range, then 2, 5 or 10 equal bins.
 
 
 def bins(values, n_bins):
@@ -65,12 +64,11 @@ mean, standard_error = drawn.mean(axis=0), drawn.std(axis=0) / np.sqrt(len(drawn
 # %%
 # The result
 # ----------
-#
-# The range alone says little, and a tuned ridge, which uses no unlabelled row, is better than ICLS
+# The range alone says little, and a tuned ridge, which uses no unlabelled rows, is better than ICLS
 # with up to two bins. With five bins, ICLS is better than the ridge. Plain regression on the
-# midpoints of the bins is better throughout, although nothing is proven about it: the guarantee
-# of ICLS is relative to the supervised least-squares model, which knows 20 targets only. So
-# if most rows have narrow bins, compare with their midpoints.
+# midpoints of the bins is better throughout, although nothing is proven about it: the guarantee of
+# ICLS is relative to the supervised least-squares model, which knows 20 targets only. So if most
+# rows have narrow bins, compare with their midpoints.
 
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 axes.axhline(mean[0], color="k", linestyle="--", label="supervised least squares")
@@ -95,9 +93,8 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The certificate of a regression is in squared units of the target. In this draw, with nothing
-# known but the range, some targets within it give the supervised model, which is therefore
-# returned:
+# The certificate of a regression is in squared units of the target. In this draw, if only the range
+# is known, some targets within it give the supervised model, which is therefore returned:
 
 train = np.random.default_rng(0).permutation(len(target))[147:]
 y = np.where(np.arange(len(train)) < 20, target[train], np.nan)

@@ -21,9 +21,8 @@ from primum.simulated import two_gaussians
 # %%
 # 100 labels, 3000 unlabelled rows, 30 features
 # ---------------------------------------------
-#
 # :class:`~primum.UnlabeledRows` marks rows that must reach every fit whole; otherwise scikit-learn
-# would split them with the labelled rows, if there happen to be as many.
+# would split them with the labelled rows if their numbers happened to be equal.
 
 X, truth = two_gaussians(8100, 30, distance=2.2, prior=0.35, random_state=0)
 X_labeled, y = X[:100], truth[:100]

@@ -19,7 +19,7 @@ X = scale(X)
 
 
 def hide_labels(seed, n_labels=40):
-    """Return the labels, of which all but ``n_labels`` random ones are -1."""
+    """Return the labels, with -1 in all but ``n_labels`` random rows."""
     y = truth.copy()
     y[np.random.default_rng(seed).permutation(len(y))[n_labels:]] = -1
     return y
@@ -71,8 +71,7 @@ plt.show()
 # %%
 # The result on hidden labels
 # ---------------------------
-#
-# Ten draws of 40 labels. Each line joins the error of the tuned twin and that of tuned ICLS.
+# Ten draws of 40 labels. Each line joins the errors of the tuned twin and of tuned ICLS.
 
 errors = []
 for seed in range(10):
@@ -94,5 +93,5 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# On average ICLS is better by a point, most of which is due to a single draw; usually the two tuned
+# On average ICLS is better by a point, mostly because of a single draw; usually the two tuned
 # models are equally good.
