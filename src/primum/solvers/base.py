@@ -89,7 +89,7 @@ def solve_implicit(
     place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
     involved.
     """
-    # Where the model depends on M Q alone, any optimal labelling will do.
+    # If the model depends only on M Q, any optimal labelling will do.
     unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
     if start is not None and unique and chosen_solver(implicit.problem, solver) == "newton":
         solution = solve_from(implicit.problem, start, tol, max_iter)

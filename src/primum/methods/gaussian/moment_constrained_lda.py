@@ -4,8 +4,8 @@ The moments of the rows are those of the model, whatever the labels:
 
     mean  = sum_k pi_k m_k,        total covariance  =  C + sum_k pi_k (m_k - m)(m_k - m)'.
 
-The supervised model satisfies this for the labelled rows (mean m, covariance S). All rows, which
-are many more, give better estimates of both moments (mean mu, covariance Theta), and the affine map
+The supervised model satisfies this for the labelled rows (mean m, covariance S). If there are many
+more rows in all, they estimate both moments better (mean mu, covariance Theta), and the affine map
 from the one pair to the other is applied to the supervised model:
 
     m_k -> mu + T (m_k - m),     C -> T C T',      T = (Theta S^-1)^(1/2),     T S T' = Theta.

@@ -83,7 +83,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         # A scorer may need the columns of a DataFrame.
         shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
         params = self._score_params(sample_weight)
-        # Not of all rows if this would take too long.
+        # A search over all unlabelled rows could take too long.
         searched = grid_search.with_fewer_unlabeled(given, getattr(self, "max_search_rows", None))
         searched, span = grid_search.in_their_span(searched, grid)
         if span is not None:  # only the labelled rows are scored, and they are the first ones

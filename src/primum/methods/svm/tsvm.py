@@ -109,10 +109,10 @@ class TSVMClassifier(TransductiveMachine):
         dict, or an array in the order of ``classes_``. None means those of the labelled rows. Rows
         are counted regardless of their weight, except those of weight 0. The share times the
         number of unlabelled rows is rounded; if it ends in 1/2, the row in the middle is labelled
-        by the sign of its output. If the shares you pass leave a class without unlabelled rows, an
-        error is raised. The estimate that None stands for may do so: the few unlabelled rows then
-        all get one class, as ``n_positive_`` shows. With ``method="cccp"`` labels are not counted;
-        instead the mean output of the unlabelled rows is constrained to ``2 * share - 1``.
+        by the sign of its output. Shares that you pass raise an error if they leave a class without
+        unlabelled rows. With None there is no error: the few unlabelled rows then all get one
+        class, as ``n_positive_`` shows. With ``method="cccp"`` labels are not counted; instead the
+        mean output of the unlabelled rows is constrained to ``2 * share - 1``.
     penalize_intercept : bool, default=False
         Whether the intercept is penalised like a coefficient.
     ramp : float, default=-0.3
