@@ -60,12 +60,12 @@ def is_installed(name: str) -> bool:
 
 
 @contextmanager
-def needed(what: str, otherwise: str = "") -> Iterator[None]:
+def needed(purpose: str, otherwise: str = "") -> Iterator[None]:
     """Say how to install an optional package that cannot be imported.
 
     Parameters
     ----------
-    what : str
+    purpose : str
         What needs the package: a plural that begins the sentence.
     otherwise : str
         The alternative, in words that follow "or".
@@ -76,7 +76,7 @@ def needed(what: str, otherwise: str = "") -> Iterator[None]:
         name = (problem.name or "").partition(".")[0]
         if name not in EXTRAS:
             raise
-        raise ImportError(install_advice(f"{what} need", name, otherwise)) from problem
+        raise ImportError(install_advice(f"{purpose} need", name, otherwise)) from problem
 
 
 def package_advice(needs: str, name: str, note: str) -> str:

@@ -15,13 +15,13 @@ TERMINAL_WIDTH = 80
 
 def listed(items: Sequence[Any], shown: int = MAX_ITEMS_LISTED) -> str:
     """Return the first items, separated by commas, and how many more there are."""
-    more = len(items) - shown
-    return ", ".join(map(str, items[:shown])) + (f" and {more} more" if more > 0 else "")
+    n_hidden = len(items) - shown
+    return ", ".join(map(str, items[:shown])) + (f" and {n_hidden} more" if n_hidden > 0 else "")
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun: "1 row", "2,000 rows"."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -113,7 +113,7 @@ def test_predictions_count_as_time(monkeypatch, n_unlabeled, seconds, done):
     start, candidate = Clock.now, InContext()
     entrants, held_out = (
         Entrants([candidate], [candidate], [], []),
-        HeldOut(folds, labels.given, None),
+        HeldOut(folds, labels.y, None),
     )
     scored = pilot.OutOfFold(rows, labels, entrants, held_out)
     assert scored.add_within([candidate], seconds + 20, rows.unlabeled) is done

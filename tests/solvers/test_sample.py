@@ -65,16 +65,16 @@ def test_sums_over_all_columns_are_known_without_a_pass(kind):
     assert_same(streamed.gram(), gram, 1e-11)
     assert_same(scaled.gram(), gram[:3, :3] * np.outer(factor, factor), 1e-11)
     if kind == "no intercept":
-        assert streamed.known.of_columns is None
+        assert streamed.sums.of_columns is None
     else:
-        assert_same(streamed.known.of_columns, total, 1e-11)
-        assert_same(scaled.known.of_columns, total[:3] * factor, 1e-11)
+        assert_same(streamed.sums.of_columns, total, 1e-11)
+        assert_same(scaled.sums.of_columns, total[:3] * factor, 1e-11)
     assert streamed.passes == before
 
 
 def test_sums_are_computed_where_subtracting_the_labelled_rows_would_cancel():
     problem, M, weight = streamed_problem("mostly labelled")
-    assert problem.columns.known is None
+    assert problem.columns.sums is None
     before = problem.columns.passes
     assert_same(problem.columns.gram(), (M * weight) @ M.T, 1e-11)
     assert problem.columns.passes == before + 1
@@ -104,7 +104,7 @@ def test_a_sample_without_outlying_rows_is_left_as_it_is():
     unknown = StreamedColumns(problem.columns.B, problem.columns.design)
     as_drawn = sample_columns(unknown)[0]
     sample = sample_columns(problem.columns)[0]
-    assert problem.columns.known is not None
+    assert problem.columns.sums is not None
     np.testing.assert_array_equal(sample.matrix, as_drawn.matrix)
 
 

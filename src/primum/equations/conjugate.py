@@ -55,10 +55,10 @@ def conjugate_gradients(
         if not len(open_) or steps >= MAX_CG_STEPS:
             break
         goal = RESIDUAL_TOLERANCE * size[open_]
-        correction, taken = _descend(apply, R[:, open_], diagonal, goal, MAX_CG_STEPS - steps)
+        correction, steps_taken = _descend(apply, R[:, open_], diagonal, goal, MAX_CG_STEPS - steps)
         X[:, open_] += correction
         R[:, open_] = B[:, open_] - apply(np.ascontiguousarray(X[:, open_]))
-        before, residual, steps = residual, _lengths(R) / size, steps + taken
+        before, residual, steps = residual, _lengths(R) / size, steps + steps_taken
         if residual.max() > MAX_RESIDUAL_LEFT * before.max():
             break
     return Solved(X, float(residual.max(initial=0.0)), steps)

@@ -250,12 +250,12 @@ def coordinates_of(
     """
     moments = gather_moments(parts) if moments is None else moments
     columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
-    found = _factor_truncated(columns, rcond, parts) or _factor(columns, parts)
-    if found is None:
+    factored = _factor_truncated(columns, rcond, parts) or _factor(columns, parts)
+    if factored is None:
         rounding = rank_tolerance(sum(rows.n_rows for rows in parts), len(columns.scale))
         by_products = moments.of_products and _factor_spectrum(columns, rounding, parts)
-        found = by_products or _factor_rows(columns, rounding, parts)
-    return found
+        factored = by_products or _factor_rows(columns, rounding, parts)
+    return factored
 
 
 @dataclass(frozen=True)

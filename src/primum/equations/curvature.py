@@ -90,7 +90,7 @@ def curved_product(parts: Sequence[CurvedRows], V: Floats) -> Floats:
         def block_product(block: Block) -> Floats:
             weight = curvature.weight[block.where]
             view = design.frame.view(replace(block, weight=weight))
-            return view.sum(view.like(curvature.times(to_numpy(view.dot(V)), block.where)))
+            return view.sum(view.convert(curvature.times(to_numpy(view.dot(V)), block.where)))
 
         return design.rows.map_reduce(block_product, np.add)
 

@@ -89,7 +89,7 @@ class Frame:
         if sparse.issparse(block.X) or (self.near and (double or rough)):
             view.rough = not double
             return view
-        view.X, view.center = block.X - view.like(self.center), None
+        view.X, view.center = block.X - view.convert(self.center), None
         return view
 
     def coefficients(self, coef: Floats, intercept: Floats | float) -> Floats:
@@ -137,19 +137,19 @@ class View:
     def dot(self, V: Floats) -> Any:
         """Return the design rows times V."""
         V, level = self._shifted(V)
-        product = self.X @ self.like(V)
+        product = self.X @ self.convert(V)
         if self.xp is np:  # new memory would cost as much as the product
             product += level
             return product
-        return product + self.like(level)
+        return product + self.convert(level)
 
     def dot_by_column(self, V: Floats) -> Any:
         """Return the transpose of ``dot``, one row per column of V."""
         if sparse.issparse(self.X):
             return np.ascontiguousarray(self.dot(V).T)
         V, level = self._shifted(V)
-        product = _product_by_column(self.X, V) if self.xp is np else self.like(V.T) @ self.X.T
-        product += self.like(level)[:, None]
+        product = _product_by_column(self.X, V) if self.xp is np else self.convert(V.T) @ self.X.T
+        product += self.convert(level)[:, None]
         return product
 
     def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
@@ -174,7 +174,7 @@ class View:
             features = xp.astype(self.X.T @ factor, xp.float64)
             total = xp.sum(weighted, axis=0, dtype=xp.float64)
         if self.center is not None:
-            center = self.like(self.center)
+            center = self.convert(self.center)
             features = features - (center if q.ndim == 1 else center[:, None]) * total
         return xp.concat([total[None, ...], features]) if self.frame.fit_intercept else features
 
@@ -192,21 +192,21 @@ class View:
         """Return the sum of values, one or more per row, each times the weight of its row."""
         return self.xp.sum(self.weighted(values), dtype=self.xp.float64)
 
-    def product(self, one: Any, other: Any) -> Any:
+    def product(self, values: Any, others: Any) -> Any:
         """Return the sum of the products of values, each times the weight of its row."""
-        if one.ndim == 1 and self.xp is np:
-            return one @ self.weighted(other)
-        return self.total(one * other)
+        if values.ndim == 1 and self.xp is np:
+            return values @ self.weighted(others)
+        return self.total(values * others)
 
     def weighted(self, values: Any) -> Any:
         """Return values, one or more per row, times the weight of their row."""
         weight = self.block.weight
         if weight is None:
             return values
-        weight = self.like(weight)
+        weight = self.convert(weight)
         return values * (weight if values.ndim == 1 else weight[:, None])
 
-    def like(self, values: Any) -> Any:
+    def convert(self, values: Any) -> Any:
         """Return a small NumPy array as an array of this block's library."""
         if self.xp is np:
             return values
@@ -242,7 +242,7 @@ class GivenLabels:
 
     def __call__(self, view: View) -> Any:
         """Return the labels of some rows."""
-        return view.like(self.q[view.block.where])
+        return view.convert(self.q[view.block.where])
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class Design:
         def gram_of(view: View) -> Floats:
             factor = chosen[view.block.where]
             present = np.flatnonzero(factor)
-            P = to_numpy(view.pick(view.like(present)).dot(V))
+            P = to_numpy(view.pick(view.convert(present)).dot(V))
             return (P.T * factor[present]) @ P
 
         return self.add_up(gram_of)

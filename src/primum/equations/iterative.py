@@ -59,11 +59,11 @@ class IterativeEquations(NormalEquations):
 
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""
-        frame, kept = Frame(self.center, False), self.varying * V
+        frame, masked = Frame(self.center, False), self.varying * V
 
         def product_of(block: Block) -> Any:
             view = frame.view(block)
-            return view.sum(view.dot(kept))
+            return view.sum(view.dot(masked))
 
         return self.ridge * V + self.varying * reduce_parts(self.parts, product_of, add)
 

@@ -117,15 +117,15 @@ class RawMoments:
         return Moments(self.weight, mean, scatter, self.faint, of_products=True)
 
 
-def gather_moments(parts: Sequence[Rows], known: Moments | None = None) -> Moments:
+def gather_moments(parts: Sequence[Rows], further: Moments | None = None) -> Moments:
     """Return the moments of several sets of rows together.
 
     This takes one pass over each, and a second one if sparse rows have columns that are nearly
-    full and nearly constant. ``known`` are the moments of further dense rows.
+    full and nearly constant. ``further`` are the moments of further dense rows.
     """
     present = [rows for rows in parts if rows.n_rows]
     total = reduce_parts(present, block_moments, merged_moments)
-    moments = (total if known is None else merged_moments(total, known)).centred()
+    moments = (total if further is None else merged_moments(total, further)).centred()
     refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:
         return moments
@@ -166,11 +166,11 @@ def _centred_products(columns: Index, center: Floats, block: Block) -> Floats:
     return reduce(np.add, map(products_of, block.split(max(1, BLOCK_NUMBERS // len(columns)))))
 
 
-def merged_moments(one: Moments | RawMoments, other: Moments | RawMoments) -> Moments | RawMoments:
+def merged_moments(left: Moments | RawMoments, right: Moments | RawMoments) -> Moments | RawMoments:
     """Return the moments of two sets of rows together."""
-    if isinstance(one, RawMoments) and isinstance(other, RawMoments):
-        return one.merge(other)
-    return one.centred().merge(other.centred())
+    if isinstance(left, RawMoments) and isinstance(right, RawMoments):
+        return left.merge(right)
+    return left.centred().merge(right.centred())
 
 
 def block_moments(block: Block) -> Moments | RawMoments:
@@ -288,15 +288,15 @@ def refuse_faint(faint: Mask, others_vary: bool) -> None:
     """Raise an error if the squares of all columns underflow; warn if only some do."""
     if not faint.any():
         return
-    first, more = int(np.argmax(faint)), int(faint.sum()) - 1
-    what = f"Column {first}" + (f" (and {more} more)" if more else "")
+    first, n_others = int(np.argmax(faint)), int(faint.sum()) - 1
+    name = f"Column {first}" + (f" (and {n_others} more)" if n_others else "")
     if not others_vary:
         raise ValueError(
-            f"{what} has values so small that their squares underflow, and no other column varies: "
+            f"{name} has values so small that their squares underflow, and no other column varies: "
             "multiply the features by a constant."
         )
     warnings.warn(
-        f"{what} has values so small that their squares underflow, and counts as constant: "
+        f"{name} has values so small that their squares underflow, and counts as constant: "
         "multiply it by a constant, or drop it.",
         UserWarning,
         stacklevel=2,

@@ -79,17 +79,17 @@ class RidgePath:
     Parameters
     ----------
     parts : sequence of Rows
-        The rows; ``known``, if given, are the moments of the last of these parts.
+        The rows; ``last_moments``, if given, are the moments of the last of these parts.
     fit_intercept : bool
         Whether there is an intercept.
-    known : Moments, optional
+    last_moments : Moments, optional
         Moments that need not be gathered again.
     """
 
     def __init__(
-        self, parts: Sequence[Rows], fit_intercept: bool, known: Moments | None = None
+        self, parts: Sequence[Rows], fit_intercept: bool, last_moments: Moments | None = None
     ) -> None:
-        self.parts, self.fit_intercept, self.known = parts, fit_intercept, known
+        self.parts, self.fit_intercept, self.last_moments = parts, fit_intercept, last_moments
 
     def at(self, alpha: float) -> NormalEquations:
         """Return the normal equations for one ridge."""
@@ -108,6 +108,6 @@ class RidgePath:
     @cached_property
     def _moments(self) -> Moments:
         # Moments of sparse rows are differences of sums, which only a pass over all can correct.
-        if self.known is None or self.known.of_products:
+        if self.last_moments is None or self.last_moments.of_products:
             return gather_moments(self.parts)
-        return gather_moments(self.parts[:-1], self.known)
+        return gather_moments(self.parts[:-1], self.last_moments)

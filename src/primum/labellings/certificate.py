@@ -202,9 +202,9 @@ class Certificate:
         return "\n".join(lines if self.prior is None else [*lines, str(self.prior)])
 
     def _what_is_proven(self) -> str:
-        what = "labelling" if self._of_classes else "targets"
+        values = "labelling" if self._of_classes else "targets"
         proven = (
-            f"{self._objective_in_words()}: {self.objective:.6g}. No possible {what} of the "
+            f"{self._objective_in_words()}: {self.objective:.6g}. No possible {values} of the "
             f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
         tolerance = self.tol * (self.scale + self.objective)

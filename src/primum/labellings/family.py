@@ -57,7 +57,7 @@ class LeastSquaresFamily:
     unlabeled: Design
 
     @cached_property
-    def known(self) -> Floats:
+    def labeled_sum(self) -> Floats:
         """The part of the sums that comes from the labelled rows, ``X'y``."""
         return self.equations.design(self.labeled.rows).weighted_sum(self.labeled.y)
 
@@ -97,14 +97,14 @@ class LeastSquaresFamily:
 
     def gamma_of(self, moment: Floats, start: Floats | None = None) -> Floats:
         """Return these coordinates from ``sum x q``, the only quantity that depends on q."""
-        return self.equations.solve(self.known + moment, start)
+        return self.equations.solve(self.labeled_sum + moment, start)
 
     def columns(
-        self, B: Floats, known: Callable[[], ColumnSums | None] | None = None
+        self, B: Floats, sums: Callable[[], ColumnSums | None] | None = None
     ) -> ProblemColumns:
         """Return the matrix ``M = B X_u'`` of a label problem in the form that suits its size.
 
-        ``known`` computes sums over all columns without a pass, or returns None if that would lose
+        ``sums`` computes sums over all columns without a pass, or returns None if that would lose
         accuracy. It is only called if M is not formed.
         """
         design = self.unlabeled
@@ -114,7 +114,7 @@ class LeastSquaresFamily:
         if r * n <= limit and (n <= MAX_FORMED_ROWS or few_rows):
             # Rows of M' are read one at a time, so each is contiguous in memory.
             return FormedColumns(design.dot(B.T).T, design.rows.weight)
-        return StreamedColumns(B, design, None if known is None else known())
+        return StreamedColumns(B, design, None if sums is None else sums())
 
     def label_sets(self, labels: LabelSet | None) -> LabelSet:
         """Return the label sets of the unlabelled rows, one by one unless there are too many.
@@ -163,8 +163,8 @@ class LabeledLoss:
         if loss.reciprocal_condition > MIN_ACCURATE_RCOND**0.5:
             return loss
         rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
-        W, goal, more = _triangular(*_with_ridge(rows, goal, ridge))
-        return cls(W, goal, rest + more)
+        W, goal, further_rest = _triangular(*_with_ridge(rows, goal, ridge))
+        return cls(W, goal, rest + further_rest)
 
     @cached_property
     def reciprocal_condition(self) -> float:

@@ -188,7 +188,7 @@ def implicit_problem(
             if not determined and tie_break != "half":
                 return _tied_problem(family, labels, loss, twin, unit)
             floor = 0.5 * unit * loss.rest
-    target = goal - W @ coordinates.solve(family.known)
+    target = goal - W @ coordinates.solve(family.labeled_sum)
     problem = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
     return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
 
@@ -211,7 +211,7 @@ def _columns(family: LeastSquaresFamily, W: Floats) -> ProblemColumns:
     coordinates, labeled = family.coordinates, family.labeled
     T, first = coordinates.full_basis, int(coordinates.fit_intercept)
 
-    def known() -> ColumnSums | None:
+    def known_sums() -> ColumnSums | None:
         """Return the sums over all rows less those over the labelled ones."""
         Z = coordinates.design(labeled.rows).dot(T)
         of_labeled = (labeled.root**2 * Z.T) @ Z
@@ -222,7 +222,7 @@ def _columns(family: LeastSquaresFamily, W: Floats) -> ProblemColumns:
         of_columns = coordinates.weight**0.5 * (W @ of_unlabeled[0]) if first else None
         return ColumnSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
 
-    return family.columns(product(T, W.T).T, known)
+    return family.columns(product(T, W.T).T, known_sums)
 
 
 def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
@@ -237,8 +237,8 @@ def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:
 
 def _misfit_of_sums(columns: ProblemColumns, target: Floats) -> float:
     """Return the squares of ``M Q - T`` along the direction that is equal for all classes."""
-    one = np.ones(columns.shape[1]) if columns.streamed is None else _Ones()
-    off = columns.accumulate(one) - target.sum(axis=1)
+    ones = np.ones(columns.shape[1]) if columns.streamed is None else _Ones()
+    off = columns.accumulate(ones) - target.sum(axis=1)
     return float(off @ off) / target.shape[1]
 
 
@@ -246,7 +246,7 @@ class _Ones(Labelling):
     """The label 1 for every row."""
 
     def __call__(self, view: View) -> Any:
-        return view.like(np.ones(view.block.n_rows))
+        return view.convert(np.ones(view.block.n_rows))
 
 
 def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
@@ -265,12 +265,12 @@ def _tied_problem(
     coordinates, (U, S, Vt) = family.coordinates, np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED_TOLERANCE))
     S = S[:rank]
-    known = Vt @ coordinates.solve(family.known)
+    of_labeled = Vt @ coordinates.solve(family.labeled_sum)
     in_reach = U[:, :rank].T @ loss.goal
     columns = _columns(family, Vt)
     out_of_reach = float(np.vdot(loss.goal, loss.goal) - np.vdot(in_reach, in_reach))
     floor = 0.5 * unit * (loss.rest + max(out_of_reach, 0.0))
-    goal, twin = (in_reach.T / S).T - known[:rank], Vt @ twin - known
+    goal, twin = (in_reach.T / S).T - of_labeled[:rank], Vt @ twin - of_labeled
     if goal.ndim == 2 and not coordinates.fit_intercept:
         floor += 0.5 * unit * _misfit_of_sums(columns.scaled(S), by_row(goal, S))
     tie = NearestTwin(columns, S, centred(goal), centred(twin), coordinates.weight, labels)
@@ -309,7 +309,7 @@ class _MetricAxes:
         self.family, self.labels, coordinates = family, labels, family.coordinates
         self.loss = loss = _DiagonalLoss.of(family, alpha_labeled)
         self.columns = family.columns(loss.Vt @ coordinates.full_basis.T)
-        self.known = loss.Vt @ coordinates.solve(family.known)
+        self.of_labeled = loss.Vt @ coordinates.solve(family.labeled_sum)
         self.twin = loss.Vt @ coordinates.encode(*supervised)
 
     def problem(self, share: float) -> ImplicitProblem | None:
@@ -317,11 +317,11 @@ class _MetricAxes:
         loss, weight = self.loss, self.family.equations.weight
         if share > 0:
             scale = np.sqrt((1 - share) * weight / self.family.labeled.total * loss.S**2 + share)
-            goal = by_row(self.twin - self.known, scale)
+            goal = by_row(self.twin - self.of_labeled, scale)
             return self._problem(scale, goal, 2.0 / weight, 0.0)
         if share == 0 and loss.determined:
             unit = 2.0 / self.family.labeled.total
-            goal = loss.goal - by_row(self.known, loss.S)
+            goal = loss.goal - by_row(self.of_labeled, loss.S)
             return self._problem(loss.S, goal, unit, 0.5 * unit * loss.rest)
         return None
 

@@ -102,7 +102,7 @@ def kernel_problem(
     goal, rows = W.of(twin), family.unlabeled.rows
     M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
     columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
-    target = goal - W.of(coordinates.solve(family.known))
+    target = goal - W.of(coordinates.solve(family.labeled_sum))
     unit, floor, scale = 2.0 / labeled.total, 0.0, 1.0
     if metric == "euclidean":
         scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0

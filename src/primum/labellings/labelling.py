@@ -99,12 +99,12 @@ class HyperplaneLabels(Labelling):
 
 def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
     """Return q with some values set; writing at positions is not in the array API standard."""
-    xp, positions = view.xp, view.like(positions)
+    xp, positions = view.xp, view.convert(positions)
     here = xp.arange(view.block.n_rows, device=view.device)
     which = xp.clip(xp.searchsorted(positions, here), 0, positions.shape[0] - 1)
     hit = xp.take(positions, which, axis=0) == here
-    given = xp.take(view.like(values), which, axis=0)
-    return xp.where(hit if q.ndim == 1 else hit[:, None], given, q)
+    chosen = xp.take(view.convert(values), which, axis=0)
+    return xp.where(hit if q.ndim == 1 else hit[:, None], chosen, q)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class LabelsByValue(Labelling):
     labels: Floats
 
     def __call__(self, view: View) -> Any:  # noqa: D102
-        return view.like(self.labels[nearest(self.keys, to_numpy(view.dot(self.v)))])
+        return view.convert(self.labels[nearest(self.keys, to_numpy(view.dot(self.v)))])
 
 
 @dataclass(frozen=True)

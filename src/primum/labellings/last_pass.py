@@ -181,12 +181,12 @@ def _of_different_classes(view: View, scores: Any, rounding: float) -> Any:
     Both models must prefer their own class to the other's by more than the rounding of two scores.
     """
     xp, K = view.xp, scores.shape[0] // 2
-    one, other, classes = scores[:K, :], scores[K:, :], view.like(np.arange(K))[:, None]
+    one, other, classes = scores[:K, :], scores[K:, :], view.convert(np.arange(K))[:, None]
     chosen, by_other = (
         xp.astype(xp.argmax(some, axis=0)[None, :] == classes, xp.float64) for some in (one, other)
     )
-    own = xp.sum((chosen - by_other) * one, axis=0) > 2 * rounding
-    return own & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
+    apart = xp.sum((chosen - by_other) * one, axis=0) > 2 * rounding
+    return apart & (xp.sum((by_other - chosen) * other, axis=0) > 2 * rounding)
 
 
 # (model, its measurements, (dual point, sum of the slacks there) or None)

@@ -97,10 +97,10 @@ class LabelSet(ABC):
         """Return the face of each label: True for every entry that can still move."""
 
     @abstractmethod
-    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:
+    def take(self, index: Index, convert: Callable[[AnyArray], Any] = np.asarray) -> Self:
         """Return the sets of the rows at some positions; the same object if all sets are equal.
 
-        ``like`` converts a NumPy array to the array library of the labels.
+        ``convert`` converts a NumPy array to the array library of the labels.
         """
 
 
@@ -180,10 +180,10 @@ class LabelInterval(LabelSet):
     def open(self, q: Any) -> Any:  # noqa: D102
         return (q > self.low) & (q < self.high)
 
-    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
+    def take(self, index: Index, convert: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
         if self.bounds is None:
             return self
-        return self.of_rows(like(self.bounds.take(index)), self.bounds.later)
+        return self.of_rows(convert(self.bounds.take(index)), self.bounds.later)
 
     def near(self, low: float, high: float) -> "LabelInterval":
         """Return the parts of the intervals in [low, high]; for those outside, the nearest end."""
@@ -274,8 +274,8 @@ class Simplex(LabelSet):
     def open(self, q: Any) -> Any:  # noqa: D102
         return q > PROJECTION_ROUNDING
 
-    def take(self, index: Index, like: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
-        return self if self.masks is None else self.of_rows(like(self.masks.take(index)))
+    def take(self, index: Index, convert: Callable[[AnyArray], Any] = np.asarray) -> Self:  # noqa: D102
+        return self if self.masks is None else self.of_rows(convert(self.masks.take(index)))
 
 
 def is_uniform(labels: LabelSet) -> bool:
@@ -288,7 +288,7 @@ def sets_at(labels: LabelSet, view: View) -> LabelSet:
     if is_uniform(labels):
         return labels
     where = view.block.where
-    return labels.take(np.arange(where.start, where.stop), view.like)
+    return labels.take(np.arange(where.start, where.stop), view.convert)
 
 
 def on_face(labels: LabelSet, face: Mask) -> LabelSet:
@@ -396,9 +396,9 @@ def _threshold_by_columns(columns: Floats) -> Floats:
     tau = np.full_like(spare, -np.inf)
     for k in range(1, len(rest) + 1):
         for other in range(len(rest) - 1, 0, -1):  # the largest moves to the front
-            one = rest[other - 1]
-            np.minimum(one, rest[other], out=spare)
-            np.maximum(one, rest[other], out=one)
+            larger = rest[other - 1]
+            np.minimum(larger, rest[other], out=spare)
+            np.maximum(larger, rest[other], out=larger)
             rest[other], spare = spare, rest[other]
         largest = rest.pop(0)
         if (largest <= tau).all():

@@ -103,7 +103,7 @@ class Band:
         total, start = np.zeros_like(self.sum), 0
         for _, view in self.pieces or ():
             stop = start + view.block.n_rows
-            total += to_numpy(view.sum(view.like(q[start:stop])))
+            total += to_numpy(view.sum(view.convert(q[start:stop])))
             start = stop
         return total
 
@@ -248,10 +248,10 @@ def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
 
 
 class StreamedColumns(ProblemColumns):
-    """M computed from the rows, one block at a time. ``known`` are sums over its columns."""
+    """M computed from the rows, one block at a time. ``sums`` are sums over its columns."""
 
-    def __init__(self, B: Floats, design: Design, known: ColumnSums | None = None) -> None:
-        self.B, self.design, self.known = B, design, known
+    def __init__(self, B: Floats, design: Design, sums: ColumnSums | None = None) -> None:
+        self.B, self.design, self.sums = B, design, sums
         self.shape, self.weight = (len(B), design.n_rows), design.rows.weight
         self._sum_of_all: Floats | None = None
 
@@ -298,8 +298,8 @@ class StreamedColumns(ProblemColumns):
 
     @cached_property
     def _gram_of_all(self) -> Floats:
-        if self.known is not None:
-            return self.known.gram
+        if self.sums is not None:
+            return self.sums.gram
         B_t = self.B.T
 
         def gram_of(view: View) -> Any:
@@ -326,8 +326,8 @@ class StreamedColumns(ProblemColumns):
         return self.design.rows.fill(in_parts)
 
     def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
-        known = None if self.known is None else self.known.scaled(factor)
-        return StreamedColumns(factor[:, None] * self.B[: len(factor)], self.design, known)
+        sums = None if self.sums is None else self.sums.scaled(factor)
+        return StreamedColumns(factor[:, None] * self.B[: len(factor)], self.design, sums)
 
     def ones(self) -> Floats | None:  # noqa: D102
         if not self.design.frame.fit_intercept:

@@ -99,12 +99,12 @@ def unfitted_like(estimator: BaseEstimator, kind: type[Kind], **parameters: Any)
 
     It gets the number and the names of the features, if the first estimator has them.
     """
-    own, names = estimator.get_params(deep=False), signature(kind).parameters
-    like = kind(**({name: own[name] for name in names if name in own} | parameters))
+    current, names = estimator.get_params(deep=False), signature(kind).parameters
+    copy = kind(**({name: current[name] for name in names if name in current} | parameters))
     if hasattr(estimator, "n_features_in_"):
-        like.n_features_in_ = estimator.n_features_in_
-    copy_feature_names(estimator, like)
-    return like
+        copy.n_features_in_ = estimator.n_features_in_
+    copy_feature_names(estimator, copy)
+    return copy
 
 
 def copy_feature_names(source: BaseEstimator, target: BaseEstimator) -> None:
@@ -273,12 +273,12 @@ class KnownLabelsScoreMixin:
             The fraction of correct predictions.
         """
         predicted = np.asarray(on_this_machine(self.predict(X)))  # type: ignore[attr-defined]
-        known, truth = self._known_of(on_this_machine(y), len(predicted))
+        labeled, truth = self._known_of(on_this_machine(y), len(predicted))
         if sample_weight is not None:
             refuse_masked(sample_weight, "sample_weight")
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
-            sample_weight = weight[known]
-        return float(self._measure(truth, predicted[known], sample_weight=sample_weight))
+            sample_weight = weight[labeled]
+        return float(self._measure(truth, predicted[labeled], sample_weight=sample_weight))
 
 
 def _has(method: str) -> Callable[[Any], bool]:

@@ -61,11 +61,11 @@ class Variant:
 
     def estimator(self) -> Any:
         """Return the unfitted estimator."""
-        given = {
+        parameters = {
             name: value.estimator() if isinstance(value, Variant) else value
             for name, value in self.parameters.items()
         }
-        return method_of(self.method).load()(**given)
+        return method_of(self.method).load()(**parameters)
 
 
 METHODS = [

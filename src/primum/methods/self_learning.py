@@ -143,19 +143,19 @@ class SelfLearningClassifier(
 
     def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
         self.classes_ = labels.classes
-        known, unknown = labels.labeled, labels.unlabeled
-        of_known = None if weight is None else weight[known]
+        labeled, unlabeled = labels.labeled, labels.unlabeled
+        of_labeled = None if weight is None else weight[labeled]
         self.supervised_ = self.estimator_ = self._fit_supervised(
-            take_rows(X, known), of_known, labels.classes, labels.codes
+            take_rows(X, labeled), of_labeled, labels.classes, labels.codes
         )
-        codes = np.empty(len(known) + len(unknown), dtype=np.intp)
-        codes[known] = labels.codes
+        codes = np.empty(len(labeled) + len(unlabeled), dtype=np.intp)
+        codes[labeled] = labels.codes
         self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
-        if len(unknown):
-            X_u, refit = take_rows(X, unknown), _refitter(self._kind, X, weight)
+        if len(unlabeled):
+            X_u, refit = take_rows(X, unlabeled), _refitter(self._kind, X, weight)
 
             def fit(guess: Index, _: Any) -> Any:
-                codes[unknown] = guess
+                codes[unlabeled] = guess
                 return refit(self.classes_, codes)
 
             self.estimator_, _, changes = alternate(

@@ -142,10 +142,10 @@ def _accepts_weights(step: Any) -> bool:
     return hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
 
 
-def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = True) -> list[Entry]:
+def read_entries(entries: Sequence[Any], name: str, *, uses_unlabeled: bool = True) -> list[Entry]:
     """Return the entries of a list of (name, estimator) or (name, estimator, uses_unlabeled).
 
-    ``what`` is the name of the parameter, and ``uses_unlabeled`` the value that a pair implies.
+    ``name`` is the name of the parameter, and ``uses_unlabeled`` the value that a pair implies.
     """
     read = []
     for item in entries:
@@ -156,29 +156,29 @@ def read_entries(entries: Sequence[Any], what: str, *, uses_unlabeled: bool = Tr
             isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[0], str)
         ):
             raise ValueError(
-                f"{what} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
+                f"{name} must be a list of (name, estimator) or (name, estimator, uses_unlabeled), "
                 f"but one of its items is {item!r}."
             )
         read.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
-    _check_entries(read, what)
+    _check_entries(read, name)
     return read
 
 
-def _check_entries(entries: list[Entry], what: str) -> None:
+def _check_entries(entries: list[Entry], option: str) -> None:
     names = [entry.name for entry in entries]
     if not names:
-        raise ValueError(f"{what} is empty: pass at least one (name, estimator).")
+        raise ValueError(f"{option} is empty: pass at least one (name, estimator).")
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"The names in {what} must be unique, but {twice[0]!r} is used twice.")
+        raise ValueError(f"The names in {option} must be unique, but {twice[0]!r} is used twice.")
     for entry in entries:
         if not (hasattr(entry.estimator, "fit") and hasattr(entry.estimator, "predict")):
             raise ValueError(
-                f"{what} must contain classifiers, but {entry.name!r} is "
+                f"{option} must contain classifiers, but {entry.name!r} is "
                 f"{entry.estimator!r}, which lacks fit or predict."
             )
         if isinstance(entry.estimator, type):
             raise ValueError(
-                f"{what} must contain classifiers, but {entry.name!r} is the class "
+                f"{option} must contain classifiers, but {entry.name!r} is the class "
                 f"{entry.estimator.__name__}: pass an instance, {entry.estimator.__name__}()."
             )
 
@@ -204,8 +204,8 @@ class LogScorer:
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean logarithm of the probability of the true class."""
         scores, truth = estimator.predict_proba(X), np.searchsorted(estimator.classes_, y)
-        own = np.maximum(scores[np.arange(len(truth)), truth], np.finfo(float).eps)
-        return float(np.average(np.log(own), weights=sample_weight))
+        of_truth = np.maximum(scores[np.arange(len(truth)), truth], np.finfo(float).eps)
+        return float(np.average(np.log(of_truth), weights=sample_weight))
 
 
 def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:

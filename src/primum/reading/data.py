@@ -176,20 +176,20 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
         )
 
 
-def _how_columns_differ(given: list[Any], expected: list[Any]) -> str:
+def _how_columns_differ(present: list[Any], expected: list[Any]) -> str:
     """Describe the columns that other rows have in addition to those of X, lack or misplace."""
-    more = [name for name in given if name not in expected]
-    fewer = [name for name in expected if name not in given]
-    parts = [f"has {_named(more)}, which X does not have"] if more else []
+    added = [name for name in present if name not in expected]
+    fewer = [name for name in expected if name not in present]
+    parts = [f"has {_named(added)}, which X does not have"] if added else []
     parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
     if parts:
         return ", and ".join(parts)
-    if len(given) != len(expected):
-        twice = [name for name in dict.fromkeys(given) if given.count(name) > 1]
+    if len(present) != len(expected):
+        twice = [name for name in dict.fromkeys(present) if present.count(name) > 1]
         return f"has {_named(twice)} more than once"
-    place = next(i for i, name in enumerate(given) if name != expected[i])
+    place = next(i for i, name in enumerate(present) if name != expected[i])
     return (
-        f"has the columns of X in another order: column {place} is {given[place]!r}, but "
+        f"has the columns of X in another order: column {place} is {present[place]!r}, but "
         f"{expected[place]!r} in X"
     )
 

@@ -77,10 +77,10 @@ class SemiSupervisedSplit:
         self._with_folds(DEFAULT_FOLDS if cv is None else cv)
 
     def __repr__(self) -> str:
-        given = [] if self.cv is None else [repr(self.cv)]
+        arguments = [] if self.cv is None else [repr(self.cv)]
         if self.shuffle:
-            given += ["shuffle=True", f"random_state={self.random_state!r}"]
-        return f"{type(self).__name__}({', '.join(given)})"
+            arguments += ["shuffle=True", f"random_state={self.random_state!r}"]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Split the labelled rows; all unlabelled rows are in every training set.
@@ -471,13 +471,13 @@ def _with_chosen(
         for number, fold in enumerate(all_folds):
             _refuse_empty(number, fold, "labelled rows that were not chosen")
         return all_folds
-    drawn, own = np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    drawn, of_chosen = np.flatnonzero(~chosen), np.flatnonzero(chosen)
     all_folds = []
     for fold in folds:
-        test, more = drawn[fold.test], own
+        test, trained = drawn[fold.test], of_chosen
         if groups is not None:
-            more = own[~np.isin(groups[own], groups[test])]
-        all_folds.append(Fold(np.sort(np.append(drawn[fold.train], more)), test))
+            trained = of_chosen[~np.isin(groups[of_chosen], groups[test])]
+        all_folds.append(Fold(np.sort(np.append(drawn[fold.train], trained)), test))
     return all_folds
 
 

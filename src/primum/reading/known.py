@@ -311,24 +311,24 @@ def _refuse_too_few(labels: KnownLabels, drawn: Index) -> None:
 def row_indices(rows: Any, n_rows: int, name: str) -> Index:
     """Return indices of rows of X, given as such or as a mask; ``name`` begins an error."""
     try:
-        given = np.asarray(rows)
+        values = np.asarray(rows)
     except ValueError:  # lists of unequal lengths
-        given = np.empty((), dtype=object)
-    if given.shape == (0,):
+        values = np.empty((), dtype=object)
+    if values.shape == (0,):
         return np.zeros(0, dtype=np.intp)
-    is_mask = given.dtype.kind == "b"
-    if given.ndim != 1 or given.dtype.kind not in "iub" or (is_mask and len(given) != n_rows):
+    is_mask = values.dtype.kind == "b"
+    if values.ndim != 1 or values.dtype.kind not in "iub" or (is_mask and len(values) != n_rows):
         raise ValueError(
             f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
             f"{n_rows - 1}, or a mask of {n_rows} rows."
         )
-    if not is_mask and ((given < -n_rows) | (given >= n_rows)).any():
-        wrong = given[(given < -n_rows) | (given >= n_rows)][0]
+    if not is_mask and ((values < -n_rows) | (values >= n_rows)).any():
+        wrong = values[(values < -n_rows) | (values >= n_rows)][0]
         raise ValueError(
             f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
             f"{n_rows - 1}."
         )
-    return np.arange(n_rows)[given]
+    return np.arange(n_rows)[values]
 
 
 def drawn_labels(labels: Known, chosen: Mask | None) -> Known:

@@ -558,10 +558,10 @@ def _as_numbers(bounds: AnyArray) -> Floats:
     return np.where(_each(bounds, is_missing), np.nan, bounds).astype(np.float64)
 
 
-def _refuse_bounds(bounds: Floats, wrong: Mask, what: str, repair: str) -> None:
+def _refuse_bounds(bounds: Floats, wrong: Mask, flaw: str, repair: str) -> None:
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(f"label_bounds has {what} in row {row}, {bounds[row].tolist()}: {repair}.")
+        raise ValueError(f"label_bounds has {flaw} in row {row}, {bounds[row].tolist()}: {repair}.")
 
 
 def _refuse_contradicted_labels(bounds: Floats, labels: KnownLabels) -> None:

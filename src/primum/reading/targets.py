@@ -68,8 +68,8 @@ class KnownTargets(LabelIndices):
     def with_unlabeled(self, n_more: int) -> "KnownTargets":
         """Return these targets, with further unlabelled rows after all others."""
         unlabeled = self.unlabeled_with(n_more)
-        more = np.full((n_more, 2), np.nan if self.common is None else self.common)
-        bounds = np.concatenate([self.bounds, more])
+        further = np.full((n_more, 2), np.nan if self.common is None else self.common)
+        bounds = np.concatenate([self.bounds, further])
         return KnownTargets(self.labeled, unlabeled, self.targets, bounds, self.common)
 
     def keeping(self, kept: Mask) -> "KnownTargets":

@@ -115,8 +115,8 @@ class DaskRows(Rows):
         for part, number, start, n_rows in self._placed(self.lengths):
             chosen = within(index, start, n_rows)
             if len(chosen):
-                given = (part, number, n_rows, chosen, start if visited else None)
-                tasks.append(_task(f"{name}-{number}", _pick, *given))
+                arguments = (part, number, n_rows, chosen, start if visited else None)
+                tasks.append(_task(f"{name}-{number}", _pick, *arguments))
         return stack_present((Block(0, X) for X in _results(tasks)), self.n_columns)
 
     def apply(

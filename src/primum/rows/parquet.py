@@ -369,8 +369,8 @@ def _missing_columns(file: _File, missing: Sequence[str]) -> str:
 
 def _listed(items: Iterable[str]) -> str:
     items = list(items)
-    more = f", ... ({len(items)})" if len(items) > MAX_NAMES_LISTED else ""
-    return ", ".join(items[:MAX_NAMES_LISTED]) + more
+    ending = f", ... ({len(items)})" if len(items) > MAX_NAMES_LISTED else ""
+    return ", ".join(items[:MAX_NAMES_LISTED]) + ending
 
 
 def _is_number(kind: Any) -> bool:

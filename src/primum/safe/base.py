@@ -129,7 +129,7 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
         targets = self._targets(given, numbers, None if mask is None else mask[labeled_of(given)])
         entrants = self._entrants(rows, targets.n_outputs, sample_weight)
         held_out = HeldOut(
-            *(folds, targets.given, getattr(self, "classes_", None), targets.weight, of_labeled),
+            *(folds, targets.y, getattr(self, "classes_", None), targets.weight, of_labeled),
             _n_to_label(of_labeled, of_unlabeled, rows.n_unlabeled),
             chosen=targets.chosen,
         )

@@ -104,8 +104,8 @@ class ClassSystem:
         """Return Y with the block of every class solved on its own."""
         Y = np.zeros_like(C)
         for number, (J, classes) in enumerate(self.groups):
-            kept = self.factors
-            factor = _factor(self.G, J, self.ridge)[0] if kept is None else kept[number]
+            factors = self.factors
+            factor = _factor(self.G, J, self.ridge)[0] if factors is None else factors[number]
             where = np.ix_(J, classes)
             Y[where] = lapack.dpotrs(factor, C[where], lower=1)[0]
         return Y

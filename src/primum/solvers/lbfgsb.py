@@ -95,8 +95,8 @@ class _Objective:
 
     @property
     def bounds(self) -> Bounds:
-        best, one = self.problem.labels.best, np.ones(self.problem.n_rows)
-        return Bounds(self.lengths * best(one), self.lengths * best(-one))
+        best, ones = self.problem.labels.best, np.ones(self.problem.n_rows)
+        return Bounds(self.lengths * best(ones), self.lengths * best(-ones))
 
     def labels(self, z: Floats) -> Floats:
         return np.asarray(self.problem.labels.project(z / self.lengths))

@@ -229,9 +229,9 @@ def solve_newton(
     ``start`` is (sigma, Xi) of a point near the path, if one is known.
     """
     if start is None and is_large(problem):
-        found = _by_gradients(problem, tol, max_iter)
-        if found is not None:
-            return found
+        solution = _by_gradients(problem, tol, max_iter)
+        if solution is not None:
+            return solution
     for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
         pass
     return Solution(last.best.q, last.iterations, multipliers=last.best.nu)
@@ -700,10 +700,10 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
             start, steps = reached.labels, reached.steps
             if reached.gap <= goal:
                 return Solution(start, steps, proven=True)
-    found, iterations = _by_proximal_labels(problem, start, aim, max_iter, rounding)
-    if found.gap > max(aim, rounding.gap):
+    trial, iterations = _by_proximal_labels(problem, start, aim, max_iter, rounding)
+    if trial.gap > max(aim, rounding.gap):
         return None
-    return Solution(found.q, steps + iterations, proven=True)
+    return Solution(trial.q, steps + iterations, proven=True)
 
 
 def _by_proximal_labels(

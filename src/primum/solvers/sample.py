@@ -79,20 +79,20 @@ def sample_columns(
     total = n if of_all is None else float(of_all.sum())
     weight = np.ones(size) if of_all is None else of_all[index]
     weight = weight * (total / max(float(weight.sum()), 1e-300))
-    if matched and columns.known is not None and r > 0 and total > 0:
-        M = _matched(M, weight, total, columns.known)
+    if matched and columns.sums is not None and r > 0 and total > 0:
+        M = _matched(M, weight, total, columns.sums)
     return FormedColumns(M, weight), index
 
 
-def _matched(M: Floats, weight: Floats, total: float, known: ColumnSums) -> Floats:
+def _matched(M: Floats, weight: Floats, total: float, sums: ColumnSums) -> Floats:
     """Return the columns of a sample, mapped so that their sums are the known ones.
 
     They are returned as they are if the sample lacks outlying rows.
     """
     mean = own_mean = np.zeros(len(M))
-    if known.of_columns is not None:
-        mean, own_mean = known.of_columns / total, M @ weight / total
-    scatter = _scatter(known.gram, mean, total)
+    if sums.of_columns is not None:
+        mean, own_mean = sums.of_columns / total, M @ weight / total
+    scatter = _scatter(sums.gram, mean, total)
     root = M * np.sqrt(weight)
     own_scatter = _scatter(root @ root.T, own_mean, total)
     A = _map(scatter, own_scatter, MAX_CHANGE * (len(M) / len(weight)) ** 0.5)
@@ -217,7 +217,7 @@ def find_copies(
         keys = np.round(to_numpy(view.dot(v)), KEY_DIGITS)
         weight = np.ones(len(keys)) if view.block.weight is None else view.block.weight
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        M_t = to_numpy(view.pick(view.like(first)).dot(B_t))
+        M_t = to_numpy(view.pick(view.convert(first)).dot(B_t))
         return _distinct(keys[first], M_t, _totals(which, weight))
 
     distinct = columns.design.add_up(distinct_rows_of)

@@ -215,8 +215,8 @@ def _solve(
     for _ in range(MAX_EXTRA_SIGMAS):
         sigma = max(last.sigma * SIGMA_GROWTH, start[0])
         point = predicted_start(problem, sigma, last, previous) if last.sigma > 0 else last.point
-        point, q, _, more = minimise_psi(problem, sigma, point, MAX_STEPS_PER_SIGMA)
-        last, previous, steps = PathPoint(sigma, point, q), last, steps + more
+        point, q, _, further_steps = minimise_psi(problem, sigma, point, MAX_STEPS_PER_SIGMA)
+        last, previous, steps = PathPoint(sigma, point, q), last, steps + further_steps
         if cost_of(last) <= enough:
             break
     return last, steps

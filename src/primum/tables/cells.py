@@ -117,8 +117,8 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
     Missing cells are NaN, None, NaT, pd.NA, empty text, and text or numbers among ``missing``.
     """
     values = usual_type(values)
-    given = values.to_numpy(dtype=object)
-    cells = object_array(cell.strip() if isinstance(cell, str) else cell for cell in given)
+    raw = values.to_numpy(dtype=object)
+    cells = object_array(cell.strip() if isinstance(cell, str) else cell for cell in raw)
     absent = np.array(values.isna(), dtype=bool)
     absent |= np.array([isinstance(cell, str) and cell == "" for cell in cells], dtype=bool)
     if missing:
@@ -208,8 +208,8 @@ def number_of(cell: Any, reading: str) -> float:
 
 def _number_in(text: str, reading: str) -> float:
     mark, _, unit = reading.partition(" ")
-    text, own = split_unit(text) if unit else (text.translate(NARROW_SPACES), "")
-    if same_unit(own) != unit:
+    text, own_unit = split_unit(text) if unit else (text.translate(NARROW_SPACES), "")
+    if same_unit(own_unit) != unit:
         return np.nan
     text = text.strip(AROUND_NUMBERS)
     if mark == ",":  # from here on, the decimal mark is a point
@@ -277,10 +277,10 @@ def days_of(values: "pd.Series", layout: str = ISO, missing: Sequence[str] = ())
         return _days(values)
     cells = objects_of(values, missing)
     days = np.full(len(cells), np.nan)
-    for kind, how in ((str, layout), (date, ISO)):
-        own = np.array([isinstance(cell, kind) for cell in cells], dtype=bool)
-        text = pd.Series([str(cell) for cell in cells[own]], dtype=object)
-        days[own] = _days(pd.to_datetime(text, format=how, errors="coerce", utc=True))
+    for kind, style in ((str, layout), (date, ISO)):
+        of_kind = np.array([isinstance(cell, kind) for cell in cells], dtype=bool)
+        text = pd.Series([str(cell) for cell in cells[of_kind]], dtype=object)
+        days[of_kind] = _days(pd.to_datetime(text, format=style, errors="coerce", utc=True))
     return days
 
 
@@ -437,13 +437,13 @@ def doubtful_mark(cells: "pd.Series", reading: str) -> str:
     """Return a sentence on cells such as 1.234, if nothing shows what their points mean."""
     if reading.startswith(","):
         return ""
-    own, other = (numbers_of(cells, how) for how in (reading, other_mark(reading)))
-    doubtful = np.flatnonzero(np.abs(own) < np.abs(other))
-    if len(doubtful) < MIN_DOUBTFUL or np.isnan(own).sum() < np.isnan(other).sum():
+    read, other = (numbers_of(cells, how) for how in (reading, other_mark(reading)))
+    doubtful = np.flatnonzero(np.abs(read) < np.abs(other))
+    if len(doubtful) < MIN_DOUBTFUL or np.isnan(read).sum() < np.isnan(other).sum():
         return ""
     first = doubtful[0]
     return (
-        f"Cells such as {str(cells.iloc[first])[:30]!r} are read as {own[first]:g}: if the point "
+        f"Cells such as {str(cells.iloc[first])[:30]!r} are read as {read[first]:g}: if the point "
         "separates thousands, pass --decimal ',' (decimal=',')."
     )
 
@@ -455,14 +455,14 @@ def common_unit(cells: Iterable[Any]) -> str:
     return unit if count >= MOSTLY_SHARE * n_cells else ""
 
 
-def different_units(cells: Iterable[Any], what: str = "Its numbers") -> str:
+def different_units(cells: Iterable[Any], noun: str = "Its numbers") -> str:
     """Return a sentence on numbers with several units; empty if there is only one."""
     units, n_cells = _units(cells)
     if not 1 < len(units) <= MAX_UNITS or units.total() < MOSTLY_SHARE * n_cells:
         return ""
     examples = " and ".join(repr(unit) for unit, _ in units.most_common(2))
     return (
-        f"{what} have different units, such as {examples}, and are treated as text: write them in "
+        f"{noun} have different units, such as {examples}, and are treated as text: write them in "
         "one unit."
     )
 

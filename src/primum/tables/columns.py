@@ -172,10 +172,10 @@ def named_blocks(names: Sequence[str]) -> list[list[str]]:
 
 def are_alike(columns: Sequence[Floats]) -> bool:
     """Return whether columns may belong to one embedding: fractions, with similar scales."""
-    given = [column[~np.isnan(column)] for column in columns]
-    if any(len(values) < 2 or np.array_equal(values, np.rint(values)) for values in given):
+    present = [column[~np.isnan(column)] for column in columns]
+    if any(len(values) < 2 or np.array_equal(values, np.rint(values)) for values in present):
         return False
-    spread = [float(values.std()) for values in given]
+    spread = [float(values.std()) for values in present]
     return min(spread) > 0 and max(spread) <= MAX_SCALE_RATIO * min(spread)
 
 
@@ -316,26 +316,26 @@ def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[st
     if column.kind == "vector":
         return _vector_feature(column, values, missing)
     cells = read_cells(values, column.kind, column.reading, missing)
-    given = _given(cells)
-    column = replace(column, missing=(len(cells) - len(given)) / max(len(cells), 1))
+    present = _given(cells)
+    column = replace(column, missing=(len(cells) - len(present)) / max(len(cells), 1))
     is_id = ids is not None and np.array_equal(names_of(values, missing), ids)
-    if reason := _useless(column, given, is_id):
+    if reason := _useless(column, present, is_id):
         hint = column.note if column.note.startswith(MOSTLY_NUMBERS) else ""
         return _set_aside(column, f"{reason} {hint}".strip())
     if column.kind == "text":
-        vocabulary = find_vocabulary(given.tolist())
+        vocabulary = find_vocabulary(present.tolist())
         if vocabulary is None:
             return _set_aside(column, NO_TERMS)
         column = replace(column, vocabulary=vocabulary)
-    return replace(column, action=_action(column, given))
+    return replace(column, action=_action(column, present))
 
 
 def _vector_feature(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
     """Return a column of vectors as a feature, or set aside if all vectors are equal."""
     cells = vectors_of(values, int(column.reading), missing)
-    given = _given(cells)
-    column = replace(column, missing=1 - len(given) / len(cells))
-    if len({vector.tobytes() for vector in given}) == 1:
+    present = _given(cells)
+    column = replace(column, missing=1 - len(present) / len(cells))
+    if len({vector.tobytes() for vector in present}) == 1:
         return _set_aside(column, "It has the same value in every row.")
     return replace(column, action=_scaled_together(int(column.reading), column.missing))
 
@@ -378,30 +378,30 @@ def _kind_of_objects(
     """Return the kind of a column of objects: text, or a mixture of types."""
     import pandas as pd
 
-    given = _given(objects_of(values, missing))
-    if lengths := vector_lengths(given):
-        return _vectors(name, given, lengths)
-    for cell in given:
+    present = _given(objects_of(values, missing))
+    if lengths := vector_lengths(present):
+        return _vectors(name, present, lengths)
+    for cell in present:
         if isinstance(cell, SEVERAL_VALUES):
             return Column(name, "text", note=f"{NOTHING_LEARNT} {type(cell).__name__}.")
-    words = {str(cell).lower() for cell in given}
+    words = {str(cell).lower() for cell in present}
     if len(words) == 2 and any({yes, no} == words for yes, no in zip(TRUE, FALSE, strict=True)):
         return Column(name, "boolean")
-    usual = np.array([str(cell).lower() in USUAL_MISSING for cell in given], dtype=bool)
-    rest = pd.Series(given[~usual], dtype=object)
+    usual = np.array([str(cell).lower() in USUAL_MISSING for cell in present], dtype=bool)
+    rest = pd.Series(present[~usual], dtype=object)
     for kind, reading, is_readable in _attempts(rest, decimal):
         strange = rest[~is_readable]
         if len(rest) and (
             np.mean(is_readable) >= MAIN_SHARE or _has_one_text(rest, kind, reading, strange)
         ):
             notes = _notes_on_numbers(rest, reading, decimal) if kind == "number" else []
-            notes.append(_other_cells(kind, [*strange, *given[usual]], reading, rest))
+            notes.append(_other_cells(kind, [*strange, *present[usual]], reading, rest))
             return Column(name, kind, note=" ".join(filter(None, notes)), reading=reading)
-    mixed = len({type(cell) is str for cell in given}) > 1
+    mixed = len({type(cell) is str for cell in present}) > 1
     note = _mostly_numbers(rest, decimal) or different_units(rest)
     if mixed and not note:
         note = "It mixes numbers and text, and is treated as text."
-    return Column(name, "text" if _is_text(given) else "category", note=note)
+    return Column(name, "text" if _is_text(present) else "category", note=note)
 
 
 def _has_one_text(rest: "pd.Series", kind: str, reading: str, strange: "pd.Series") -> bool:
@@ -433,14 +433,14 @@ def _mostly_numbers(rest: "pd.Series", decimal: str) -> str:
     return f"{MOSTLY_NUMBERS} --missing {text[:30]!r} if that marks missing ones." * (count > 1)
 
 
-def _vectors(name: str, given: AnyArray, lengths: list[int]) -> Column:
+def _vectors(name: str, present: AnyArray, lengths: list[int]) -> Column:
     """Return a column of vectors; those of an unusual length count as missing."""
     (length, count), *others = Counter(lengths).most_common()
-    if count < MAIN_SHARE * len(given):
+    if count < MAIN_SHARE * len(present):
         lengths_too = f"{VARIED}, such as {length} and {others[0][0]}" if others else MIXED
         return Column(name, "text", note=f"{lengths_too}, so nothing is learnt from it.")
-    what = f"no vector{'s' * (count < len(given) - 1)} of {length} numbers"
-    note = _odd_cells(len(given) - count, what) if count < len(given) else ""
+    fault = f"no vector{'s' * (count < len(present) - 1)} of {length} numbers"
+    note = _odd_cells(len(present) - count, fault) if count < len(present) else ""
     return Column(name, "vector", note=note, reading=str(length))
 
 
@@ -463,8 +463,8 @@ def _best_reading(
     rest: "pd.Series", kind: str, readings: Sequence[str]
 ) -> tuple[str, str, AnyArray]:
     """Return (kind, reading, mask of the cells that it can read) for the best reading."""
-    readable = {how: ~np.isnan(read_cells(rest, kind, how)) for how in readings}
-    best = max(readable, key=lambda how: readable[how].sum())
+    readable = {reading: ~np.isnan(read_cells(rest, kind, reading)) for reading in readings}
+    best = max(readable, key=lambda reading: readable[reading].sum())
     return kind, best, readable[best]
 
 
@@ -472,11 +472,11 @@ def _other_cells(kind: str, strange: list[Any], reading: str, rest: "pd.Series")
     """Return a note on cells that are not of the kind of their column, and on doubtful dates."""
     notes = []
     if strange:
-        one = len(strange) == 1
-        what = f"not a {kind}" if one else f"not {kind}s"
-        all_same = one or len(set(map(str, strange))) == 1
+        single = len(strange) == 1
+        fault = f"not a {kind}" if single else f"not {kind}s"
+        all_same = single or len(set(map(str, strange))) == 1
         example = f"{'' if all_same else 'such as '}{str(strange[0])[:30]!r}"
-        notes.append(_odd_cells(len(strange), f"{what} ({example})"))
+        notes.append(_odd_cells(len(strange), f"{fault} ({example})"))
     if reading in ("%d/%m/%Y", "%d/%m/%y"):
         other = days_of(rest, reading.replace("%d/%m", "%m/%d"))
         if np.isnan(other).sum() <= np.isnan(days_of(rest, reading)).sum():
@@ -484,55 +484,55 @@ def _other_cells(kind: str, strange: list[Any], reading: str, rest: "pd.Series")
     return " ".join(notes)
 
 
-def _odd_cells(count: int, what: str) -> str:
+def _odd_cells(count: int, fault: str) -> str:
     if count == 1:
-        return f"One cell is {what} and counts as missing."
-    return f"{count} cells are {what} and count as missing."
+        return f"One cell is {fault} and counts as missing."
+    return f"{count} cells are {fault} and count as missing."
 
 
-def _is_text(given: AnyArray) -> bool:
-    if len(given) <= MIN_NUMBERED_ROWS:
+def _is_text(present: AnyArray) -> bool:
+    if len(present) <= MIN_NUMBERED_ROWS:
         return False
-    n_distinct = len(set(given.tolist()))
-    if n_distinct > MAX_LEVELS_SHARE * len(given):
+    n_distinct = len(set(present.tolist()))
+    if n_distinct > MAX_LEVELS_SHARE * len(present):
         return True
-    texts = [cell for cell in given if isinstance(cell, str)]
+    texts = [cell for cell in present if isinstance(cell, str)]
     return n_distinct > MAX_LEVELS and words_per_cell(texts) >= MIN_SENTENCE_WORDS
 
 
-def _useless(column: Column, given: AnyArray, is_id: bool) -> str:
+def _useless(column: Column, present: AnyArray, is_id: bool) -> str:
     """Return why a column cannot be a feature; empty if it can."""
-    if len(given) == 0:
+    if len(present) == 0:
         return "It is empty."
-    n_distinct = len(set(given.tolist()))
+    n_distinct = len(set(present.tolist()))
     if n_distinct == 1 and (column.missing == 0 or column.kind != "category"):
         return "It has the same value in every row."
     if is_id:
         return "It equals the column that identifies the rows."
     if column.kind == "text":
         several = column.note.startswith((NOTHING_LEARNT, VARIED, MIXED))
-        return column.note if several else _why_text(given, n_distinct)
+        return column.note if several else _why_text(present, n_distinct)
     if column.kind == "number" and (
-        looks_like_identifier(column.name, given) or is_running_number(given)
+        looks_like_identifier(column.name, present) or is_running_number(present)
     ):
         return NUMBERS
     return ""
 
 
-def _why_text(given: AnyArray, n_distinct: int) -> str:
-    if words_per_cell(given.tolist()) >= MIN_TEXT_WORDS:
+def _why_text(present: AnyArray, n_distinct: int) -> str:
+    if words_per_cell(present.tolist()) >= MIN_TEXT_WORDS:
         return ""
-    if np.mean([len(text) for text in given]) > MAX_NAME_CHARACTERS:
+    if np.mean([len(text) for text in present]) > MAX_NAME_CHARACTERS:
         return NO_WORDS
-    if n_distinct == len(given):
+    if n_distinct == len(present):
         return IDENTIFIES
     return "Nearly all of its values are different, so nothing can be learnt from it."
 
 
-def _action(column: Column, given: AnyArray) -> str:
+def _action(column: Column, present: AnyArray) -> str:
     """Return what is done to a feature, in one sentence."""
     if column.kind == "category":
-        return _levels(len(set(given.tolist())), column.missing)
+        return _levels(len(set(present.tolist())), column.missing)
     if column.kind == "text":
         return _terms(column)
     filling = "most frequent value" if column.kind == "boolean" else "median"

@@ -263,14 +263,14 @@ class CsvTable(TableFile):
         decimals or separated thousands stay text, to be read with the mark of other columns.
         """
         absent = pc.is_in(text, value_set=pa.array(self.missing, pa.string()))
-        given = ~absent.to_numpy(zero_copy_only=False)
+        is_filled = ~absent.to_numpy(zero_copy_only=False)
         named = pc.any(pc.match_substring_regex(text, NAMES)).as_py()
         present = text.filter(pc.invert(absent))
         if not named and not _is_doubtful(present):
             mark = self.file.decimal
             for other in mark if self.file.separator == "," else dict.fromkeys((mark, ".", ",")):
                 numbers = to_numbers(text, other, self.missing)
-                if not (np.isnan(numbers) & given).any():
+                if not (np.isnan(numbers) & is_filled).any():
                     has_mark = pc.any(pc.match_substring(present, other)).as_py()
                     return numbers, other if has_mark else ""
         return pc.if_else(absent, None, text).to_numpy(zero_copy_only=False), self._mark(text)

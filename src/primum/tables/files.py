@@ -138,15 +138,15 @@ class TableFile(ABC):
         import pandas as pd
 
         order = np.argsort(positions)
-        wanted, start, taken = np.asarray(positions)[order], 0, []
+        wanted, start, parts = np.asarray(positions)[order], 0, []
         for part in self.parts([], self.columns):
             n_rows = len(next(iter(part.as_written.values())))
-            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + n_rows)]
-            if len(own):
-                cells = {name: of.take(own - start) for name, of in part.as_written.items()}
-                taken.append(pd.DataFrame({n: _object_column(of) for n, of in cells.items()}))
+            here = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + n_rows)]
+            if len(here):
+                cells = {name: of.take(here - start) for name, of in part.as_written.items()}
+                parts.append(pd.DataFrame({n: _object_column(of) for n, of in cells.items()}))
             start += n_rows
-        rows = pd.concat(taken, ignore_index=True) if taken else pd.DataFrame(columns=self.columns)
+        rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=self.columns)
         return rows.iloc[np.argsort(order)]
 
     def header_in_words(self, name: str) -> str:
@@ -301,10 +301,10 @@ def _common_types(rows: ParquetRows, names: list[str]) -> dict[str, Any]:
         for name in names:
             if file.schema.get_field_index(name) < 0:
                 raise ValueError(f"{file.path} does not have exactly one column named {name!r}.")
-            own = file.schema.field(name).type
-            if own != types.setdefault(name, own):
+            kind = file.schema.field(name).type
+            if kind != types.setdefault(name, kind):
                 raise ValueError(
-                    f"{file.path} has type {own} in column {name!r}, but {rows.files[0].path} has "
+                    f"{file.path} has type {kind} in column {name!r}, but {rows.files[0].path} has "
                     f"{types[name]}: write all files with the same type."
                 )
     return types
@@ -488,7 +488,7 @@ def _cells_of(path: Path, sheet: str | None) -> tuple["pd.DataFrame", list[str]]
     raise ValueError(f"{path} has no sheet {sheet!r}: its sheets are {names}.")
 
 
-def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) -> None:
+def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], name: str) -> None:
     """Write rows as a sheet; text stays text even if it looks like a formula.
 
     Parameters
@@ -497,23 +497,23 @@ def write_spreadsheet(file: BinaryIO, rows: Iterable[Sequence[Any]], what: str) 
         The file to write to.
     rows : iterable of sequence
         The names of the columns, and every row.
-    what : str
+    name : str
         What the rows are, in words that follow "write" in errors.
     """
-    with needed("Spreadsheets", f"write {what} as CSV"):
+    with needed("Spreadsheets", f"write {name} as CSV"):
         from openpyxl import Workbook
 
     book = Workbook()
     for number, row in enumerate(rows):
         if number > MAX_SHEET_ROWS:
             raise ValueError(
-                f"A spreadsheet has at most {MAX_SHEET_ROWS} rows: write {what} as CSV or Parquet."
+                f"A spreadsheet has at most {MAX_SHEET_ROWS} rows: write {name} as CSV or Parquet."
             )
-        book.active.append([_cell(book.active, value, what) for value in row])
+        book.active.append([_cell(book.active, value, name) for value in row])
     book.save(file)
 
 
-def _cell(sheet: Any, value: Any, what: str) -> Any:
+def _cell(sheet: Any, value: Any, name: str) -> Any:
     """Return a cell; text that begins with = does not become a formula."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
@@ -522,7 +522,7 @@ def _cell(sheet: Any, value: Any, what: str) -> Any:
         cell = WriteOnlyCell(sheet, value)
     except IllegalCharacterError:
         raise ValueError(
-            f"The text {value!r} has characters that a spreadsheet cannot hold: write {what} as "
+            f"The text {value!r} has characters that a spreadsheet cannot hold: write {name} as "
             "CSV or Parquet."
         ) from None
     if isinstance(value, str):

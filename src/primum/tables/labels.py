@@ -65,12 +65,12 @@ def typed_labels(
     ``where`` names the column in errors; with ``from_text``, numbers in text become numbers.
     """
     labels = [None if _is_missing(value, missing) else value for value in values]
-    given = [label for label in labels if label is not None]
-    _refuse_other_types(given, where)
+    present = [label for label in labels if label is not None]
+    _refuse_other_types(present, where)
     if from_text:
-        convert = _number_from_text(given)
+        convert = _number_from_text(present)
     else:
-        whole = all(isinstance(label, float) and label.is_integer() for label in given)
+        whole = all(isinstance(label, float) and label.is_integer() for label in present)
         convert = int if whole else None  # missing values have turned integers into floats
     if convert is not None:
         labels = [None if label is None else convert(label) for label in labels]
@@ -155,8 +155,8 @@ def _number_from_text(labels: Sequence[str]) -> Any:
 
 def _without_minus_one(labels: list[Any]) -> list[Any]:
     """Return None for -1 among integers, unless there are other markers of unknown labels."""
-    given = [label for label in labels if label is not None]
-    if len(given) < len(labels) or any(type(label) is not int for label in given):
+    present = [label for label in labels if label is not None]
+    if len(present) < len(labels) or any(type(label) is not int for label in present):
         return labels
     return [None if label == -1 else label for label in labels]
 
@@ -254,12 +254,12 @@ def read_target_column(
         cells = names_of(values).tolist()
     from_text = all(isinstance(cell, str) for cell in cells if cell is not None)
     labels = typed_labels(cells, where, missing, from_text=from_text)
-    given = [label for label in labels if label is not None]
+    present = [label for label in labels if label is not None]
     told = TargetKind(target_kind, told=True)
-    kind = _kind(given, where, decimal) if target_kind == AUTO else told
+    kind = _kind(present, where, decimal) if target_kind == AUTO else told
     if kind.is_numeric:
-        _check_any(given, len(labels), where)
-        kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(given, decimal)])))
+        _check_any(present, len(labels), where)
+        kind = replace(kind, how=" ".join(filter(None, [kind.how, *_notes(present, decimal)])))
         return TableLabels(_as_numbers(cells, labels, missing, where, decimal), kind)
     # Many whole numbers may be measurements, so the advice names that option too.
     either = f"pass {SAY_NUMBERS} if they are numbers to predict, or " if kind.how else ""
@@ -267,8 +267,8 @@ def read_target_column(
     _check_known(labels, cells, where)
     if any(isinstance(label, float) for label in labels):  # 0.5 and 1.5, as a CSV file has them
         labels = [None if label is None else str(label) for label in labels]
-    if len(set(given)) > MAX_CODES and not kind.told:
-        kind = replace(kind, how=kind.how or different_units(given, f"The numbers in {where}"))
+    if len(set(present)) > MAX_CODES and not kind.told:
+        kind = replace(kind, how=kind.how or different_units(present, f"The numbers in {where}"))
     return TableLabels(object_array(labels), kind)
 
 
@@ -323,15 +323,15 @@ def _as_numbers(
     decimal: str | None,
 ) -> AnyArray:
     """Return the labels as numbers; raise an error for one that is not a finite number."""
-    given = [None if _is_missing(cell, missing) else cell for cell in cells]
-    rows = [row for row, cell in enumerate(given) if cell is not None]
-    numbers = _best_numbers([given[row] for row in rows], decimal)
+    cleaned = [None if _is_missing(cell, missing) else cell for cell in cells]
+    rows = [row for row, cell in enumerate(cleaned) if cell is not None]
+    numbers = _best_numbers([cleaned[row] for row in rows], decimal)
     for row, number in zip(rows, numbers, strict=True):
         if not math.isfinite(number):
-            what = "infinite" if isinstance(given[row], float) else "not a number"
+            fault = "infinite" if isinstance(cleaned[row], float) else "not a number"
             raise ValueError(
-                f"{capitalised(where)} is a numeric target, but {str(given[row])[:30]!r} "
-                f"in row {row + 1} is {what}: correct it, or empty the cell if it is unknown."
+                f"{capitalised(where)} is a numeric target, but {str(cleaned[row])[:30]!r} "
+                f"in row {row + 1} is {fault}: correct it, or empty the cell if it is unknown."
             )
     if any(label is None for label in labels) and len(rows) == len(labels):
         raise ValueError(
@@ -353,17 +353,17 @@ def _check_any(labels: Sequence[Any], n_rows: int, where: str) -> None:
 
 
 def _check_known(labels: Sequence[Any], cells: Sequence[Any], where: str) -> None:
-    given = [label for label in labels if label is not None]
-    if not given:
+    present = [label for label in labels if label is not None]
+    if not present:
         raise ValueError(
             f"No row is labelled: all {len(labels)} cells in {where} are empty or mark unknown "
             "labels. Label some rows of each class."
         )
-    if len(set(given)) == 1:
-        unknown = any(plain_text(cell) == "-1" for cell in cells) and given[0] != -1
+    if len(set(present)) == 1:
+        unknown = any(plain_text(cell) == "-1" for cell in cells) and present[0] != -1
         because = ", because -1 marks unknown ones" if unknown else ""
         raise ValueError(
-            f"All {len(given)} labels in {where} are {given[0]!r}{because}: label some rows of "
+            f"All {len(present)} labels in {where} are {present[0]!r}{because}: label some rows of "
             "another class too."
         )
 

@@ -199,11 +199,11 @@ class ScaledTogether(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The transformer.
         """
         X = np.asarray(X, dtype=float)
-        given = ~np.isnan(X)
-        counts = np.maximum(given.sum(axis=0), 1)
+        present = ~np.isnan(X)
+        counts = np.maximum(present.sum(axis=0), 1)
         self.n_features_in_ = X.shape[1]
-        self.mean_ = np.where(given, X, 0.0).sum(axis=0) / counts
-        variance = float(np.sum(np.where(given, X - self.mean_, 0.0) ** 2 / counts))
+        self.mean_ = np.where(present, X, 0.0).sum(axis=0) / counts
+        variance = float(np.sum(np.where(present, X - self.mean_, 0.0) ** 2 / counts))
         self.scale_ = float(np.sqrt(variance / min(X.shape[1], MAX_EMBEDDING_WEIGHT))) or 1.0
         return self
 

@@ -72,10 +72,10 @@ def summed_columns(frame: "pd.DataFrame", target: str | None, missing: Sequence[
     last = {name: objects_of(frame[name].iloc[-1:], missing)[0] for name in frame.columns}
     if target is not None and last.pop(target, None) is not None:
         return []
-    given = {name: cell for name, cell in last.items() if cell is not None}
-    numbers = dict(_numbers(frame[list(given)], missing))
+    filled = {name: cell for name, cell in last.items() if cell is not None}
+    numbers = dict(_numbers(frame[list(filled)], missing))
     sums = [name for name, values in numbers.items() if _ends_in_sum(values)]
-    words = [str(cell) for name, cell in given.items() if name not in numbers]
+    words = [str(cell) for name, cell in filled.items() if name not in numbers]
     said = any(map(WORDS.search, words))
     if len(sums) < 2 and not said:
         return []
@@ -228,7 +228,7 @@ def table_problem(
     transformer = preparing(columns, missing)  # an error if nothing is left to learn from
     of_rows: dict[str, Any] = {"identity": id, "chosen": mask, "numeric": numeric}
     remarks = remarks_on(frame, X, labels, columns, missing, independent=told, **of_rows)
-    given = {"id": id, "group": group, "chosen": named, "exclude": exclude, "decimal": decimal}
+    settings = {"id": id, "group": group, "chosen": named, "exclude": exclude, "decimal": decimal}
     return TableProblem(
         X=X,
         labels=labels,
@@ -238,7 +238,7 @@ def table_problem(
         transformer=transformer,
         target=target,
         frame=frame,
-        arguments=given | {"missing": list(missing), "independent_rows": independent_rows},
+        arguments=settings | {"missing": list(missing), "independent_rows": independent_rows},
         alerts=[*([Alert("total", total)] if total else []), *remarks],
         chosen=mask,
         kind=column.kind,
@@ -254,25 +254,25 @@ def _refuse_dates(column: Column, values: "pd.Series", missing: Sequence[str]) -
         raise contains_dates(f"Column {column.name!r}")
 
 
-def with_unlabeled(frame: Any, more: Any, target: str) -> Any:
+def with_unlabeled(frame: Any, unlabeled: Any, target: str) -> Any:
     """Return a table with further rows, whose labels, if any, count as unknown."""
-    if more is None:
+    if unlabeled is None:
         return frame
     import pandas as pd
 
-    frame, more = as_pandas(frame), as_pandas(more)
+    frame, unlabeled = as_pandas(frame), as_pandas(unlabeled)
     _check_frame(frame)
-    _check_frame(more)
+    _check_frame(unlabeled)
     needed = [name for name in frame.columns if name not in (target, CHOSEN, KEY_COLUMN)]
-    if absent := [name for name in needed if name not in more.columns]:
+    if absent := [name for name in needed if name not in unlabeled.columns]:
         raise ValueError(f"X_unlabeled has no column {absent[0]!r}: pass the columns of X.")
-    rows = more[needed]
+    rows = unlabeled[needed]
     return pd.concat([frame, rows], ignore_index=True)
 
 
-def _list_of(names: Any, what: str) -> list[str]:
+def _list_of(names: Any, parameter: str) -> list[str]:
     if isinstance(names, str):
-        raise ValueError(f"{what} must be a list, got the text {names!r}: pass [{names!r}].")
+        raise ValueError(f"{parameter} must be a list, got the text {names!r}: pass [{names!r}].")
     return list(names)
 
 
@@ -303,8 +303,8 @@ def _check_names(
     exclude: Sequence[str],
     chosen: str | None = None,
 ) -> None:
-    given = {"target": target, "id": id, "group": group, "chosen": chosen}
-    named = {role: name for role, name in given.items() if name is not None}
+    roles = {"target": target, "id": id, "group": group, "chosen": chosen}
+    named = {role: name for role, name in roles.items() if name is not None}
     for name in map(str, [*named.values(), *exclude]):
         if name not in frame.columns:
             raise ValueError(no_such_column([name], list(frame.columns)))

@@ -93,9 +93,9 @@ def leak_alerts(
     cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in alone}
     same = [n for n in cells if n not in empty and corresponds(cells[n].codes, codes)]
     others = [column for column in used if column.name not in (*empty, *same)]
-    what = "the label in other words (values and classes correspond)"
+    fault = "the label in other words (values and classes correspond)"
     X = X[labeled].reset_index(drop=True)
-    return _leaks(empty, same, what, _telling_labels(X, codes, cells, others, missing))
+    return _leaks(empty, same, fault, _telling_labels(X, codes, cells, others, missing))
 
 
 def number_leak_alerts(
@@ -119,15 +119,15 @@ def number_leak_alerts(
     others = [column for column in used if column.name not in empty]
     same = in_other_units(X, y, others)
     others = [column for column in others if column.name not in same]
-    what = "the target in other units (values and targets have the same order)"
-    return _leaks(empty, same, what, _telling_numbers(X, y, others, missing))
+    fault = "the target in other units (values and targets have the same order)"
+    return _leaks(empty, same, fault, _telling_numbers(X, y, others, missing))
 
 
 def _leaks(
-    empty: Sequence[str], same: Sequence[str], what: str, telling: Iterable[str]
+    empty: Sequence[str], same: Sequence[str], fault: str, telling: Iterable[str]
 ) -> list[Alert]:
     """Return alerts on columns that are empty, equal the label, or predict nearly all of it."""
-    by_name = [*_named(empty, "empty in every unlabelled row"), *_named(same, what)]
+    by_name = [*_named(empty, "empty in every unlabelled row"), *_named(same, fault)]
     by_itself = (f"{text} If it is {ADVICE}" for text in telling)
     return [Alert("leak", text) for text in (*by_name, *by_itself)]
 
@@ -138,19 +138,19 @@ def _only_labeled(
     """Return the labelled rows, the features, and the names of those filled in these rows only."""
     labeled = is_given(labels)
     used = [column for column in columns if column.used]
-    given = {column.name: X[column.name].notna().to_numpy() for column in used}
+    filled = {column.name: X[column.name].notna().to_numpy() for column in used}
     if labeled.all():
         return labeled, used, []
-    only = [n for n, cells in given.items() if cells[labeled].any() and not cells[~labeled].any()]
+    only = [n for n, cells in filled.items() if cells[labeled].any() and not cells[~labeled].any()]
     return labeled, used, only
 
 
-def _named(names: Sequence[str], what: str) -> Iterator[str]:
+def _named(names: Sequence[str], fault: str) -> Iterator[str]:
     if len(names) == 1:
-        yield f"The column {names[0]!r} is {what}. If it is {ADVICE}"
+        yield f"The column {names[0]!r} is {fault}. If it is {ADVICE}"
     elif names:
         which = listed([repr(name) for name in names], 5)
-        yield f"The columns {which} are {what}. If one of them is {ADVICE}"
+        yield f"The columns {which} are {fault}. If one of them is {ADVICE}"
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ def right_alone(cells: Cells, codes: Index) -> int:
     alone = others.sum(axis=1) == 0
     if cells.values is not None and len(cells.values) > 1:
         others[alone] = _nearest_votes(cells.values, votes)[cells.codes[alone]]
-    own = others[rows, codes]
+    own_votes = others[rows, codes]
     others[rows, codes] = 0
-    return int(np.sum(own > others.max(axis=1)))
+    return int(np.sum(own_votes > others.max(axis=1)))
 
 
 def _nearest_votes(values: Floats, votes: Floats) -> Floats:
@@ -530,8 +530,8 @@ def _rarity(sizes: Index, n_labeled: int, n_both: int) -> tuple[float, float]:
     else:
         best = optimize.minimize_scalar(bound, bounds=(0, MAX_CHERNOFF_EXPONENT), method="bounded")
         smallest = float(best.fun)
-    given = float(stats.binom.logpmf(n_labeled, n_rows, p))
-    return min(smallest - given, 0.0), expected
+    observed = float(stats.binom.logpmf(n_labeled, n_rows, p))
+    return min(smallest - observed, 0.0), expected
 
 
 def find_repeats(
@@ -549,10 +549,10 @@ def find_repeats(
     """
     tested = []
     for name, cells in columns:
-        given = _naming(cells)
-        if given.any():
-            names = cells[given].astype(str) if cells.dtype == object else cells[given]
-            tested.append((name, repeats_of(names, labeled[given])))
+        naming = _naming(cells)
+        if naming.any():
+            names = cells[naming].astype(str) if cells.dtype == object else cells[naming]
+            tested.append((name, repeats_of(names, labeled[naming])))
     remarkable = [one for one in tested if one[1].is_remarkable(len(tested))]
     return min(remarkable, key=lambda one: one[1].log_p) if remarkable else None
 
@@ -561,15 +561,15 @@ def _naming(cells: AnyArray) -> AnyArray:
     """Return which cells may name groups: all given ones, or none if some numbers are not whole."""
     if cells.dtype == object:
         return np.array([cell is not None and cell == cell for cell in cells], dtype=bool)
-    given = np.isfinite(cells)
-    whole = np.array_equal(cells[given], np.rint(cells[given]))
-    return given if whole else np.zeros_like(given)
+    finite = np.isfinite(cells)
+    whole = np.array_equal(cells[finite], np.rint(cells[finite]))
+    return finite if whole else np.zeros_like(finite)
 
 
-def repeats_alert(what: str, repeats: Repeats, pass_group: str, pass_independent: str) -> Alert:
+def repeats_alert(name: str, repeats: Repeats, pass_group: str, pass_independent: str) -> Alert:
     """Return the question of whether rows with the same value belong together."""
     text = (
-        f"Rows may belong together: of {counted(repeats.n_values, 'value')} of {what} that several "
+        f"Rows may belong together: of {counted(repeats.n_values, 'value')} of {name} that several "
         f"rows have, {repeats.n_both:,} occur in both labelled and unlabelled rows (about "
         f"{repeats.expected:,.0f} would if labels were given at random). If they do, as rows of "
         f"one person do, the errors here are too low: pass {pass_group}. If not, pass "

@@ -89,8 +89,8 @@ class Sheet(PlainRecord):
     @property
     def shown(self) -> list[int]:
         """Places of the columns that help a person to label."""
-        own = (KEY_COLUMN, CHOSEN, self.target)
-        return [place for place, name in enumerate(self.header) if name not in own]
+        added = (KEY_COLUMN, CHOSEN, self.target)
+        return [place for place, name in enumerate(self.header) if name not in added]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sheet as plain JSON values."""
@@ -139,12 +139,12 @@ def sheet_of(
     >>> sheet_of(rows, ["r1", "r2"], "churn", "id").header
     ('primum_row', 'churn', 'primum_chosen', 'id', 'age')
     """
-    own = (KEY_COLUMN, target, CHOSEN)
+    added = (KEY_COLUMN, target, CHOSEN)
     first = [] if id_name is None or id_name not in cells.columns else [id_name]
-    others = [str(name) for name in cells.columns if name not in (*own, *first)]
+    others = [str(name) for name in cells.columns if name not in (*added, *first)]
     columns = cells[[*first, *others]].to_numpy(dtype=object).tolist()
     rows = tuple((key, "", mark, *map(_plain, row)) for key, row in zip(keys, columns, strict=True))
-    return Sheet((*own, *first, *others), rows, target, first[0] if first else None)
+    return Sheet((*added, *first, *others), rows, target, first[0] if first else None)
 
 
 def _plain(cell: Any) -> Any:
@@ -381,11 +381,11 @@ class _Finder:
         self.keys, self.texts = sheet.keys, sheet.texts
         self.places = {key: place for place, key in enumerate(self.keys)}
         self.key = columns.get(KEY_COLUMN)
-        own = (KEY_COLUMN, sheet.target, CHOSEN)
+        added = (KEY_COLUMN, sheet.target, CHOSEN)
         header = {name: place for place, name in enumerate(sheet.header)}
         # Pairs of the place of a column in the sheet and in the file.
         self.common = [
-            (header[n], columns[n]) for n in sheet.header if n in columns and n not in own
+            (header[n], columns[n]) for n in sheet.header if n in columns and n not in added
         ]
         self.mark = (header[CHOSEN], columns[CHOSEN]) if CHOSEN in columns else None
         name = sheet.id_name
@@ -442,8 +442,8 @@ class _Finder:
         """Return whether a row has the mark of another comparison."""
         if self.mark is None:
             return False
-        own, written = self.texts[place][self.mark[0]], cells[self.mark[1]]
-        return MARK.fullmatch(written) is not None and written.casefold() != own
+        mark, written = self.texts[place][self.mark[0]], cells[self.mark[1]]
+        return MARK.fullmatch(written) is not None and written.casefold() != mark
 
     def _id_in(self, cells: Sequence[str]) -> str:
         return "" if self.id is None else cells[self.id[1]]
@@ -457,7 +457,7 @@ class _Finder:
         return alike(written, self.texts[place][self.id[0]]) if same is None else place in same
 
     def _n_alike(self, place: int, cells: Sequence[str]) -> int:
-        return sum(alike(cells[mine], self.texts[place][own]) for own, mine in self.common)
+        return sum(alike(cells[file], self.texts[place][sheet]) for sheet, file in self.common)
 
     def _by_id(self, cell: str) -> list[int]:
         """Return the rows with an id: those with the same text, or else all alike."""
@@ -477,12 +477,12 @@ class _Finder:
 
     def _by_cells(self, cells: Sequence[str]) -> list[int]:
         """Return the rows whose cells are all equal, or else all alike; none without cells."""
-        possible = self._same_cells.get(tuple(cells[mine] for _, mine in self.common), [])
+        possible = self._same_cells.get(tuple(cells[file] for _, file in self.common), [])
         if possible or not self.common:
             return possible
         possible = list(range(len(self.texts)))
-        for own, mine in self.common:
-            possible = [i for i in possible if alike(cells[mine], self.texts[i][own])]
+        for sheet, file in self.common:
+            possible = [i for i in possible if alike(cells[file], self.texts[i][sheet])]
         return possible
 
     @cached_property
@@ -490,7 +490,7 @@ class _Finder:
         places: dict[tuple[str, ...], list[int]] = {}
         if self.common:
             for place, row in enumerate(self.texts):
-                places.setdefault(tuple(row[own] for own, _ in self.common), []).append(place)
+                places.setdefault(tuple(row[sheet] for sheet, _ in self.common), []).append(place)
         return places
 
 

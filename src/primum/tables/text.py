@@ -116,8 +116,8 @@ HOW: tuple[dict[str, Any], ...] = (
 )
 
 
-def _counter(how: dict[str, Any], **settings: Any) -> CountVectorizer:
-    return CountVectorizer(**how, **settings, dtype=np.float64)
+def _counter(options: dict[str, Any], **settings: Any) -> CountVectorizer:
+    return CountVectorizer(**options, **settings, dtype=np.float64)
 
 
 def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
@@ -134,12 +134,12 @@ def find_vocabulary(texts: Sequence[str]) -> Vocabulary | None:
         The most frequent terms.
     """
     step = -(-len(texts) // MAX_COUNTED_ROWS)
-    terms = ["\n".join(_terms(how, texts[:: max(step, 1)])) for how in HOW]
+    terms = ["\n".join(_terms(options, texts[:: max(step, 1)])) for options in HOW]
     return Vocabulary(*terms) if any(terms) else None
 
 
-def _terms(how: dict[str, Any], texts: Sequence[str]) -> list[str]:
-    counter = _counter(how, min_df=MIN_TERM_ROWS, max_features=MAX_TERMS)
+def _terms(options: dict[str, Any], texts: Sequence[str]) -> list[str]:
+    counter = _counter(options, min_df=MIN_TERM_ROWS, max_features=MAX_TERMS)
     try:
         terms = counter.fit(texts).get_feature_names_out().tolist()
     except ValueError:  # there are no terms, or none of them in two texts

@@ -54,8 +54,8 @@ class LabeledLikelihood(ModelsOfLabels):
     def _gradient(self, model: GaussianModel, totals: Floats) -> Floats:
         L = len(self.R)
         labeled, precision = self.R.sum(axis=0), model.precision
-        own = self.R.T @ self.Z[:L] / labeled[:, None]
-        pull = ((own - model.means) @ precision) * (labeled / totals)[:, None]
+        means = self.R.T @ self.Z[:L] / labeled[:, None]
+        pull = ((means - model.means) @ precision) * (labeled / totals)[:, None]
         H = self._curvature(model) / totals.sum()
         # Without x'H x, which is the same for all classes of a row, it is linear in the rows.
         bent = model.means @ H
@@ -220,8 +220,8 @@ class ICLDAClassifier(GenerativeClassifier):
 
 def _count_different(models: list[GaussianModel], Z: Floats) -> int:
     """Return the number of models with different posteriors."""
-    kept: list[Floats] = []
+    distinct: list[Floats] = []
     for posterior in (model.posterior(Z) for model in models):
-        if all(np.abs(posterior - other).max() > MIN_POSTERIOR_CHANGE for other in kept):
-            kept.append(posterior)
-    return len(kept)
+        if all(np.abs(posterior - other).max() > MIN_POSTERIOR_CHANGE for other in distinct):
+            distinct.append(posterior)
+    return len(distinct)

@@ -75,13 +75,13 @@ def minimize_over_labels(
         left = max_iter - n_iter
         most = min(left, FIRST_STEPS) if np.count_nonzero(free) > MAX_FREE_SHARES else left
         search = _LabelVariables(objective, Q, free)
-        found = _minimize(search, Q, INNER_GAP_SHARE * tol, most)
-        n_iter, Q = n_iter + found.n_iter, found.Q
+        optimum = _minimize(search, Q, INNER_GAP_SHARE * tol, most)
+        n_iter, Q = n_iter + optimum.n_iter, optimum.Q
         gap = label_gap(search.gradient, Q)
         if gap <= tol or n_iter >= max_iter:
             break
         free = (Q > 0) | (search.gradient < (search.gradient * Q).sum(axis=1, keepdims=True))
-    return LabelOptimum(Q, found.value, gap, n_iter)
+    return LabelOptimum(Q, optimum.value, gap, n_iter)
 
 
 def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:

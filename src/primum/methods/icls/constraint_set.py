@@ -83,7 +83,7 @@ def constraint_set(
     equations, weight = family.equations, data.unlabeled.weight
     A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.n_columns)))
     segments = family.unlabeled.dot(A_inverse) * (1.0 if weight is None else weight[:, None])
-    origin, center = A_inverse @ family.known, equations.center
+    origin, center = A_inverse @ family.labeled_sum, equations.center
     if clf.fit_intercept:  # from centred features to the user's
         origin[0] -= origin[1:] @ center
         segments[:, 0] -= segments[:, 1:] @ center

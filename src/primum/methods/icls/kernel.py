@@ -225,9 +225,9 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
     def _fit_twin(self, data: ClassData, rows: KernelRows, K: Floats) -> Linear:
         """Fit the twin to the labelled rows, and return its model of their kernel values."""
         # The same kernel: its gamma may have been computed from all rows.
-        own = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
-        self.supervised_ = twin = unfitted_like(self, KernelLeastSquaresClassifier, **own)
-        twin.gamma_ = own["gamma"]
+        parameters = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
+        self.supervised_ = twin = unfitted_like(self, KernelLeastSquaresClassifier, **parameters)
+        twin.gamma_ = parameters["gamma"]
         return twin._fit_kernel(data.classes, rows, K, data.labeled)
 
     def _remember_labels(

@@ -222,9 +222,9 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         self._warn_if_short(data)
         self._warn_if_undetermined(data)
 
-    def _fit_twin(self, data: NumberData, alpha: float, known: Linear | None = None) -> Linear:
+    def _fit_twin(self, data: NumberData, alpha: float, fitted: Linear | None = None) -> Linear:
         self.supervised_ = unfitted_like(self, LeastSquaresRegressor, alpha=alpha)
-        fit: Linear = self.supervised_._fitted_to(data.labeled, known)
+        fit: Linear = self.supervised_._fitted_to(data.labeled, fitted)
         self.supervised_._remember(*self._scale.restored_fit(*fit))
         return fit
 

@@ -159,10 +159,10 @@ class LeastSquaresBase(
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
-    def _fit_twin(self, data: ClassData, alpha: float, known: Linear | None = None) -> Linear:
+    def _fit_twin(self, data: ClassData, alpha: float, fitted: Linear | None = None) -> Linear:
         """Fit ``supervised_`` to the labelled rows, unless its fit is known; return its fit."""
         self.supervised_ = self._twin(alpha)
-        fit = self.supervised_._fitted_to(data.labeled, known)
+        fit = self.supervised_._fitted_to(data.labeled, fitted)
         return self.supervised_._remember(data.classes, *fit)._score_parameters
 
     def _twin(self, alpha: float) -> "LeastSquaresClassifier":
@@ -274,13 +274,13 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fitted_to(self, labeled: LabeledRows, known: Linear | None = None) -> Linear:
+    def _fitted_to(self, labeled: LabeledRows, fitted: Linear | None = None) -> Linear:
         """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
-        if known is None:
+        if fitted is None:
             return self._fitter(labeled.X, labeled.weight)(labeled.y)
         # A known fit has more rows than columns: _fitter would solve normal equations, too.
         self.solver_ = "normal_equations"
-        return known
+        return fitted
 
     def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Linear]:
         """Return a function from labels of the rows to the (coefficients, intercept) of their fit.

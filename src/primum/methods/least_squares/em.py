@@ -100,7 +100,7 @@ class SoftLabelProblem:
         self.contrasts = np.ones((1, 1)) if contrasts is None else contrasts
         self.labeled, self.unlabeled = equations.design(family.labeled.rows), family.unlabeled
         self.y = _columns(family.labeled.y)
-        self.size = float(np.linalg.norm(family.known))  # of the slope at beta = 0
+        self.size = float(np.linalg.norm(family.labeled_sum))  # of the slope at beta = 0
         self.weight, self.weight_u = _weight(self.labeled), _weight(self.unlabeled)
 
     def _coef(self, beta: Floats) -> Floats:

@@ -68,16 +68,16 @@ class HeldOutRows:
 
     Attributes
     ----------
-    known : LabeledRows
+    labeled : LabeledRows
         The rows with labels as least squares fits them.
-    given : tuple
+    shown : tuple
         (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
     score_params : dict
         Metadata that the scorer has requested, for these rows.
     """
 
-    known: LabeledRows
-    given: tuple[Any, Any]
+    labeled: LabeledRows
+    shown: tuple[Any, Any]
     score_params: dict[str, Any]
 
 
@@ -131,15 +131,15 @@ class FoldTask:
                 supervised=twin,
                 labels=self.data.label_set,
             )
-            found, proven = [], []
+            solutions, proven = [], []
             for problem in problems:
                 if self.shares is not None:
                     problem = labellings.with_prior(problem, family, self.shares)
                 q, is_optimal = _solve(problem, grid, start)
                 start = q if isinstance(q, np.ndarray) else None
-                found.append(q)
+                solutions.append(q)
                 proven.append(is_optimal)
-            gammas = _gammas(family, found)
+            gammas = _gammas(family, solutions)
             yield list(zip(map(equations.decode, gammas), proven, strict=True))
 
     def scores(self, models: Sequence[Linear], score: "Score") -> Floats:
@@ -149,14 +149,14 @@ class FoldTask:
         return score(models, self.held_out) if models else np.zeros(0)
 
 
-def _gammas(family: LeastSquaresFamily, found: Sequence[Floats | Labelling]) -> list[Floats]:
+def _gammas(family: LeastSquaresFamily, solutions: Sequence[Floats | Labelling]) -> list[Floats]:
     """Return the coordinates of the fits to several labellings: in memory, one pass for all."""
-    arrays = [q for q in found if isinstance(q, np.ndarray)]
-    if len(arrays) < len(found):
-        return [family.gamma(q) for q in found]
+    arrays = [q for q in solutions if isinstance(q, np.ndarray)]
+    if len(arrays) < len(solutions):
+        return [family.gamma(q) for q in solutions]
     moments = family.unlabeled.weighted_sum(np.column_stack(arrays))
-    each = np.split(moments, len(arrays), axis=1)
-    return [family.gamma_of(part if arrays[0].ndim == 2 else part[:, 0]) for part in each]
+    columns = np.split(moments, len(arrays), axis=1)
+    return [family.gamma_of(part if arrays[0].ndim == 2 else part[:, 0]) for part in columns]
 
 
 def _solve(
@@ -168,8 +168,8 @@ def _solve(
     )
     if solution.proven or problem.problem.n_rows == 0:
         return solution.labels, True
-    given = replace(solution, moment=None)
-    return solution.labels, labellings.is_proven(problem, given, tol=grid.tol)
+    unmeasured = replace(solution, moment=None)
+    return solution.labels, labellings.is_proven(problem, unmeasured, tol=grid.tol)
 
 
 # Mean scores that agree to this many digits count as equal: solutions are not more accurate, and
@@ -186,21 +186,21 @@ def brier_scores(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     This is the mean squared error of the probability of the second of two classes, and the sum of
     those of all classes if there are more.
     """
-    truth = rows.known.y
-    scores = _values(models, rows.known.X)
+    truth = rows.labeled.y
+    scores = _values(models, rows.labeled.X)
     if truth.ndim == 1:
         squares = (np.clip(scores, 0.0, 1.0) - truth[:, None]) ** 2
     else:
         by_model = scores.reshape(*truth.shape, -1).transpose(0, 2, 1)
         shares = nearest_shares(by_model.reshape(-1, truth.shape[1])).reshape(by_model.shape)
         squares = np.sum((shares - truth[:, None, :]) ** 2, axis=2)
-    return -np.average(squares, axis=0, weights=rows.known.weight)
+    return -np.average(squares, axis=0, weights=rows.labeled.weight)
 
 
 def squared_errors(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
     """Return minus the mean squared error of every model."""
-    errors = _values(models, rows.known.X) - rows.known.y[:, None]
-    return -np.average(errors**2, axis=0, weights=rows.known.weight)
+    errors = _values(models, rows.labeled.X) - rows.labeled.y[:, None]
+    return -np.average(errors**2, axis=0, weights=rows.labeled.weight)
 
 
 def _values(models: Sequence[Linear], X: Any) -> Floats:
@@ -214,19 +214,19 @@ def scorer_scores(
     rows: HeldOutRows,
     scorer: Any,
     candidates: Sequence[Any],
-    known: Known,
+    labels: Known,
     span: Span | None = None,
 ) -> Floats:
     """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted.
 
     Models of rows in coordinates of their ``span`` are turned into those of all columns.
     """
-    classes = (known.classes,) if isinstance(known, KnownLabels) else ()
+    classes = (labels.classes,) if isinstance(labels, KnownLabels) else ()
     scores = []
     for candidate, model in zip(candidates, models, strict=True):
         if span is not None:
             model = span.model(model)
-        score = scorer(candidate._remember(*classes, *model), *rows.given, **rows.score_params)
+        score = scorer(candidate._remember(*classes, *model), *rows.shown, **rows.score_params)
         number = score.item() if getattr(score, "size", 0) == 1 else score
         if not isinstance(number, Real):
             raise ValueError(
@@ -412,16 +412,16 @@ class GridSearch(Generic[SomeKnown]):
         return [self._task(fold, data, moments) for fold in folds]
 
     def _task(self, fold: Fold, data: TrainingData[SomeKnown], moments: Moments | None) -> FoldTask:
-        known, test = self.given.labels, fold.test
-        rows = known.labeled[test]
+        labels, test = self.given.labels, fold.test
+        rows = labels.labeled[test]
         params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
-        shown = take_rows(self.shown, rows), known.values[test]
+        shown = take_rows(self.shown, rows), labels.values[test]
         held_out = HeldOutRows(self._labeled(test), shown, params)
         present = fold.train[np.isin(fold.train, self.given.known)]
         data = replace(data, labeled=self._labeled(present))
-        if isinstance(known, KnownLabels):
+        if isinstance(labels, KnownLabels):
             return FoldTask(data, held_out, moments, self.share_bounds_of(data))
-        scale = replace(known, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
+        scale = replace(labels, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
         return FoldTask(_standardised(data, scale), held_out, moments, scale=scale)
 
     def _labeled(self, positions: Index) -> LabeledRows:
@@ -442,10 +442,10 @@ def check_weights(given: FitArguments[Known], folds: Sequence[Fold], of_scores: 
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return
-    known, weight = given.labels, given.weight[given.labels.labeled]
-    classes = known.classes.tolist() if isinstance(known, KnownLabels) else [None]
+    labels, weight = given.labels, given.weight[given.labels.labeled]
+    classes = labels.classes.tolist() if isinstance(labels, KnownLabels) else [None]
     for number, fold in enumerate(folds):
-        sums = np.bincount(known.strata[fold.train], weight[fold.train], len(classes))
+        sums = np.bincount(labels.strata[fold.train], weight[fold.train], len(classes))
         name = classes[int(np.argmin(sums))]
         if (sums == 0).any():
             raise ValueError(
@@ -498,14 +498,14 @@ def read_metrics(metrics: Any) -> list[str | float]:
 
 
 def _read_grid(
-    values: Any, name: str, what: str, is_valid: Callable[[Any], bool], valid: str
+    values: Any, name: str, noun: str, is_valid: Callable[[Any], bool], valid: str
 ) -> list[Any]:
     if getattr(values, "ndim", 1) == 0:
         value = values.item()
         raise ValueError(f"{name} is the single value {value!r}: pass a list, {name}=[{value!r}].")
     values = list(values)
     if not values:
-        raise ValueError(f"{name} is empty: give at least one {what}.")
+        raise ValueError(f"{name} is empty: give at least one {noun}.")
     for number, value in enumerate(values):
         if not is_valid(value):
             raise ValueError(f"{name} has the value {value!r} at position {number}: {valid}.")

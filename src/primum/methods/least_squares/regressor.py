@@ -107,8 +107,8 @@ class LeastSquaresRegressionBase(
 
     @staticmethod
     def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
-        known = read_targets(y, n_rows)
-        return known.labeled, known.targets
+        targets = read_targets(y, n_rows)
+        return targets.labeled, targets.targets
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRegressionBase):

@@ -63,12 +63,12 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
     # How models are scored if ``scoring`` is None.
     _default_score: ClassVar[Score]
 
-    def _fit_to(self, X: Any, y: Any, more: Any, weight: Any, groups: Any, **sets: Any) -> Self:
+    def _fit_to(self, X: Any, y: Any, X_u: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
         with fitting(self):
-            given = self._read(self, X, y, more, weight, **sets)
+            given = self._read(self, X, y, X_u, weight, **sets)
             results = self._tune(given, X, weight, groups)
-            self._fit_best(results, given, X, y, X_unlabeled=more, **sets)
+            self._fit_best(results, given, X, y, X_unlabeled=X_u, **sets)
         return self
 
     def _tune(
@@ -107,7 +107,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         return None
 
     def _score_of(
-        self, known: Known, kind: type[Kind], points: Sequence[dict[str, Any]], span: Span | None
+        self, labels: Known, kind: type[Kind], points: Sequence[dict[str, Any]], span: Span | None
     ) -> Score:
         """Return the function that scores models, one for each point."""
         if self.scoring is None:
@@ -117,13 +117,13 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
             grid_search.scorer_scores,
             scorer=self._scorer_of(),
             candidates=candidates,
-            known=known,
+            labels=labels,
             span=span,
         )
 
     @abstractmethod
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
     ) -> Self:
         """Keep the scores, and fit with the best parameters to all rows."""
 
@@ -173,10 +173,10 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         """
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
-        known, truth = self._known_of(y, len(y))
-        if len(known) < len(y):
-            X = take_rows(X, known)
-        params = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, known)}
+        rows, truth = self._known_of(y, len(y))
+        if len(rows) < len(y):
+            X = take_rows(X, rows)
+        params = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, rows)}
         if get_config()["enable_metadata_routing"]:
             params = dict(process_routing(self, "score", **params).scorer.score)
         return float(self._scorer_of()(self, X, truth, **params))
@@ -209,7 +209,7 @@ class TunedSupervised(Tuned[SomeKnown]):
         return Grid(grid_search.read_alphas(self.alphas), (), self.fit_intercept)
 
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
     ) -> Self:
         """Fit with the best penalty to the labelled rows."""
         scores = np.stack([result.twins for result in results])
@@ -240,13 +240,13 @@ class TunedImplicit(Tuned[SomeKnown]):
         )
 
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **more: Any
+        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
     ) -> Self:
         """Fit with the best point of the grid, and the twin with its best penalty."""
         scores = np.stack([result.points for result in results])
         best = self._choose(self._plain, self._grid().points, scores)
-        self._keep(best.fit(X, y, sample_weight=given.weight, **more))
-        if more.get("possible") is not None:  # rows with one possible class are labelled, too
+        self._keep(best.fit(X, y, sample_weight=given.weight, **rest))
+        if rest.get("possible") is not None:  # rows with one possible class are labelled, too
             known = given.labels
             X, y = take_rows(X, known.labeled), known.values
             given = replace(given, weight=given.weight_of(known.labeled))

@@ -95,11 +95,11 @@ def read_machine_data(
         index = np.concatenate([index, labels.unlabeled[given.unknown]])
         more = in_memory(estimator, given.more)
     ordered = len(labels.unlabeled) == 0 and len(index) == given.X.shape[0]
-    own = np.ones(len(index)) if given.weight is None else given.weight[index]
+    weight = np.ones(len(index)) if given.weight is None else given.weight[index]
     return MachineData(
         X=with_constant([given.X if ordered else given.X[index], more], estimator.fit_intercept),
         y=2.0 * labels.targets[given.known] - 1.0,
-        weight=np.append(own, np.ones(more.shape[0])),
+        weight=np.append(weight, np.ones(more.shape[0])),
         given=given,
     )
 

@@ -90,9 +90,9 @@ class NearbyPrimal(Nearby):
     ) -> tuple[Floats, Floats]:
         if self._inverse is not None and h.any():
             residual = self.X.T @ (rho - h * o) - self.ridge * w
-            found = self._steps(self._change(h), residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
-            if found is not None:
-                return w + found[0], o + self.X @ found[0]
+            step = self._steps(self._change(h), residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
+            if step is not None:
+                return w + step[0], o + self.X @ step[0]
         return super().solve(h, rho, w, o, accuracy)
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
@@ -110,8 +110,8 @@ class NearbyPrimal(Nearby):
         changed = (np.abs(change) > COST_ROUNDING * h.max()).nonzero()[0]
         if not np.array_equal(changed, self._changed):
             self._changed, self._rows = changed, self.X[changed]
-        X, own = self._rows, change[changed]
-        return lambda direction: X.T @ (own * (X @ direction))
+        X, changes = self._rows, change[changed]
+        return lambda direction: X.T @ (changes * (X @ direction))
 
 
 def _inverse(factor: Floats) -> Floats:
@@ -150,14 +150,14 @@ class NearbyDual(Nearby):
         if not h.any():
             w = np.append(rho, w[-1])
             return w, self._outputs(w)
-        found = self._moved(h, rho, w, o, accuracy)
-        if found is None:
+        solution = self._moved(h, rho, w, o, accuracy)
+        if solution is None:
             self._invert(h)
-            found = self._moved(h, rho, w, o, accuracy)
-        if found is None:
+            solution = self._moved(h, rho, w, o, accuracy)
+        if solution is None:
             w = self._solution(h, rho, w, accuracy)
-            found = w, self._outputs(w)
-        return found
+            solution = w, self._outputs(w)
+        return solution
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
         return self.system.expansion(h, rho)
@@ -179,10 +179,10 @@ class NearbyDual(Nearby):
             product = change * (direction[:-1] + direction[-1])
             return self._joined(product, product.sum())
 
-        found = self._steps(of_change, residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
-        if found is None:
+        steps = self._steps(of_change, residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
+        if steps is None:
             return None
-        step, rest = found
+        step, rest = steps
         o = o + step[:-1] + step[-1]
         return np.append(rho - h * o - rest[:-1], w[-1] + step[-1]), o
 

@@ -120,8 +120,8 @@ def _share(prior: Any, data: MachineData) -> float:
     """Return the share of the second class; raise an error if a given one leaves a class empty."""
     if prior is None:
         return float(np.mean(data.y > 0))
-    given = prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1]
-    share, n = float(given), data.n_unlabeled
+    second = prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1]
+    share, n = float(second), data.n_unlabeled
     # Rounded, because 0.3 * 10 is not quite 3.
     if n and not 0.5 < round(share * n, 9) < n - 0.5:
         rows = f"{n} unlabelled row" + ("s" if n > 1 else "")

@@ -53,12 +53,12 @@ def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: fl
     balance = _balance(search, mean)
     cost, before = unlabeled_weight * search.cost_unlabeled, None
     for round_ in range(1, MAX_CCCP_ROUNDS + 1):
-        kept = np.stack([search.outputs, -search.outputs]) >= ramp
-        if before is not None and np.array_equal(before, kept):
+        within_ramp = np.stack([search.outputs, -search.outputs]) >= ramp
+        if before is not None and np.array_equal(before, within_ramp):
             break
-        before = kept
-        search.refit(search.two_sided(*(kept * cost)), balance)
-        value = search.machine.objective + _correction(search, cost, kept, ramp)
+        before = within_ramp
+        search.refit(search.two_sided(*(within_ramp * cost)), balance)
+        value = search.machine.objective + _correction(search, cost, within_ramp, ramp)
         search.machine = replace(search.machine, objective=value)
         search.history.append(Step(round_, value, 0))
     else:
@@ -83,11 +83,11 @@ def _balance(search: TransductiveSearch, mean: Floats) -> Balance | None:
     )
 
 
-def _correction(search: TransductiveSearch, cost: Floats, kept: Mask, ramp: float) -> float:
+def _correction(search: TransductiveSearch, cost: Floats, within_ramp: Mask, ramp: float) -> float:
     """Return the ramp losses minus the losses that a refit uses in their place."""
     loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
     true = np.minimum(loss, (1.0 - ramp) ** 2)
-    return 0.5 * float(((true - kept * loss) @ cost).sum())
+    return 0.5 * float(((true - within_ramp * loss) @ cost).sum())
 
 
 @with_parameters

@@ -255,7 +255,7 @@ class Targets(ABC):
 
     @property
     @abstractmethod
-    def given(self) -> AnyArray:
+    def y(self) -> AnyArray:
         """What an estimator is fitted to: class codes, or numbers in their own unit."""
 
     @property
@@ -290,7 +290,7 @@ class Targets(ABC):
         """Return the positions of about this share of the rows, but of enough to fit a model to."""
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.y)
 
     @property
     def n_outputs(self) -> int:
@@ -317,7 +317,7 @@ class ClassTargets(Targets):
     are_shares: ClassVar[bool] = True
 
     @property
-    def given(self) -> Index:  # noqa: D102
+    def y(self) -> Index:  # noqa: D102
         return self.codes
 
     @property
@@ -387,7 +387,7 @@ class NumberTargets(Targets):
     are_shares: ClassVar[bool] = False
 
     @property
-    def given(self) -> Floats:  # noqa: D102
+    def y(self) -> Floats:  # noqa: D102
         return self.numbers
 
     @property
@@ -445,7 +445,7 @@ def partly_labelled(
     hidden = np.setdiff1d(np.arange(rows.n_labeled), train)
     X = stack_rows([rows.labeled[train], rows.unlabeled, rows.labeled[hidden]])
     y = labels.unknown(X.shape[0])
-    y[: len(train)] = labels.given[train]
+    y[: len(train)] = labels.y[train]
     if not rows.weighted:
         return X, y, None
     n_unlabeled = X.shape[0] - rows.n_labeled

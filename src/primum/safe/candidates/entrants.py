@@ -76,7 +76,7 @@ class PreparedWrapped(PreparedAsGiven[Targets]):
 
     def fit(self, train: Index, labels: Targets) -> CandidateModel:  # noqa: D102
         seen = labels.take(train)
-        X, y, weight = self.rows.labeled[train], seen.given, seen.weight
+        X, y, weight = self.rows.labeled[train], seen.y, seen.weight
         if self.entry.uses_unlabeled:
             X, y, weight = partly_labelled(self.rows, train, labels)
         options = {"sample_weight": weight} if self.weighted and weight is not None else {}
@@ -122,29 +122,29 @@ class Roster(Generic[Kind]):
 
     Attributes
     ----------
-    known : dict of str to Candidate
+    candidates : dict of str to Candidate
         Candidates by name.
     on_request : mapping of str to Candidate
         Further ones, which are never used by default, such as those of other packages.
     default : sequence of str
         Names of those that are used by default.
-    what : str
+    learner : str
         What a user's own must be: "classifier" or "regressor".
     check : callable
         Function of the name and estimator of a user's own that raises an error if it is unusable.
     """
 
-    known: dict[str, Candidate[Kind]]
+    candidates: dict[str, Candidate[Kind]]
     on_request: Mapping[str, Candidate[Kind]]
     default: Sequence[str]
-    what: str
+    learner: str
     check: Callable[[str, Any], None]
 
     @property
     def kinds(self) -> str:
         """What an item of candidates may be."""
-        pairs = f"(name, {self.what}), (name, {self.what}, uses_unlabeled)"
-        return f"a name, {pairs} or (name, {self.what}, True, counterpart)"
+        pairs = f"(name, {self.learner}), (name, {self.learner}, uses_unlabeled)"
+        return f"a name, {pairs} or (name, {self.learner}, True, counterpart)"
 
     def read_names(self, candidates: Any) -> list[str]:
         """Return the names of candidates, and add the user's own to the known ones."""
@@ -164,24 +164,24 @@ class Roster(Generic[Kind]):
         """Return the name of a user's own candidate, and add it to the known ones."""
         wrapped = self._wrapped(item)
         for candidate in wrapped:
-            if candidate.name in self.known:
+            if candidate.name in self.candidates:
                 raise ValueError(
                     f"Two candidates are called {candidate.name!r}: choose another name for yours."
                 )
-            self.known[candidate.name] = candidate
+            self.candidates[candidate.name] = candidate
         return wrapped[0].name
 
     def _known_name(self, name: str) -> str:
         """Return the name of a known candidate; one on request is added to the known ones."""
-        names = list(dict.fromkeys([*self.known, *self.on_request]))
+        names = list(dict.fromkeys([*self.candidates, *self.on_request]))
         name = find_name(name, names) or name
-        if name in self.on_request and name not in self.known:
+        if name in self.on_request and name not in self.candidates:
             require_installed(name)
-            self.known[name] = self.on_request[name]
-        if name not in self.known:
+            self.candidates[name] = self.on_request[name]
+        if name not in self.candidates:
             raise ValueError(
                 f"There is no candidate called {name!r}: choose from {', '.join(names)}, or pass "
-                f"(name, {self.what}) or (name, {self.what}, uses_unlabeled)."
+                f"(name, {self.learner}) or (name, {self.learner}, uses_unlabeled)."
             )
         return name
 
@@ -213,7 +213,7 @@ class Roster(Generic[Kind]):
                 name = self._add_own((*part[:2], False))
             else:
                 name = self._add_own((type(part).__name__, part, False))
-            if self.known[name].uses_unlabeled:
+            if self.candidates[name].uses_unlabeled:
                 raise ValueError(
                     f"The baseline {name!r} uses unlabelled rows: choose a supervised candidate."
                 )
@@ -318,17 +318,17 @@ def read_entrants(
     candidates: Any, baseline: Any, n_classes: int, n_unlabeled: int, roster: Roster[Kind]
 ) -> Entrants[Kind]:
     """Return the candidates of a problem; raise an error if they are not valid."""
-    roster = replace(roster, known=dict(roster.known))  # the user's own are added
+    roster = replace(roster, candidates=dict(roster.candidates))  # the user's own are added
     names, baselines = roster.read_names(candidates), roster.read_baseline(baseline)
-    known = roster.known
-    chosen = [known[name] for name in dict.fromkeys([*baselines, *names])]
+    by_name = roster.candidates
+    chosen = [by_name[name] for name in dict.fromkeys([*baselines, *names])]
     notes = [
         f"{candidate.name} is for two classes only and is left out."
         for candidate in chosen
         if not candidate.applies_to(n_classes)
     ]
     chosen = [c for c in chosen if c.applies_to(n_classes)]
-    twins = [known[c.counterpart] if c.counterpart else None for c in chosen if c.uses_unlabeled]
+    twins = [by_name[c.counterpart] if c.counterpart else None for c in chosen if c.uses_unlabeled]
     of_both = [c for c in chosen if not c.uses_unlabeled]
     supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
     if n_unlabeled == 0:

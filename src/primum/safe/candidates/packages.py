@@ -194,7 +194,7 @@ def fit_package(
         return constant_model(labels, X.shape[1])
     rows = as_dense(X).astype(np.float64, copy=True)
     n_classes = labels.n_classes if isinstance(labels, ClassTargets) else 0
-    y = labels.given if n_classes else labels.values[:, 0]
+    y = labels.y if n_classes else labels.values[:, 0]
     model = PackagedModel(name, rows, y, n_classes, labels.weight, seed)
     _ = model.fitted  # fitted now, so that errors are raised by fit
     return model

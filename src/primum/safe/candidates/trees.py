@@ -345,7 +345,7 @@ def histogram_boosting(
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
     of_classes = isinstance(labels, ClassTargets)
-    y = labels.given if of_classes else labels.values[:, 0]
+    y = labels.y if of_classes else labels.values[:, 0]
     kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
     columns = strongest_columns(X, y, of_classes=of_classes)
     in_leaf = int(np.clip(LEAF_SHARE * len(labels), MIN_LEAF_ROWS, MAX_LEAF_ROWS))
