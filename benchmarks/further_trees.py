@@ -23,10 +23,10 @@ from primum.experiments.methods import Method
 from primum.experiments.race import paired_differences, race_summary
 from primum.experiments.runner import Experiment, run_experiment
 from primum.experiments.splits import HoldOut
-from primum.safe import SafeClassifier
 from primum.safe.candidates import DEFAULT, Supervised
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.candidates.trees import histogram_boosting, random_forest
+from primum.safe.classifier import SafeClassifier
 
 FURTHER = {"booster": histogram_boosting, "random forest": random_forest}
 STACK = "default stack"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from primum.models import save as save
     from primum.reading.data import UnlabeledRows as UnlabeledRows
     from primum.reading.folds import SemiSupervisedSplit as SemiSupervisedSplit
-    from primum.safe import AgnosticClassifier as AgnosticClassifier
-    from primum.safe import SafeClassifier as SafeClassifier
-    from primum.safe import SafeRegressor as SafeRegressor
-    from primum.safe import SAFEWClassifier as SAFEWClassifier
-    from primum.safe import TunedDecisionClassifierCV as TunedDecisionClassifierCV
+    from primum.safe.agnostic import AgnosticClassifier as AgnosticClassifier
+    from primum.safe.classifier import SafeClassifier as SafeClassifier
+    from primum.safe.decision import TunedDecisionClassifierCV as TunedDecisionClassifierCV
+    from primum.safe.regressor import SafeRegressor as SafeRegressor
+    from primum.safe.safew import SAFEWClassifier as SAFEWClassifier
 else:  # type checkers would accept any name
     from primum._lazy import lazy
     from primum.methods.registry import modules
@@ -31,13 +31,11 @@ else:  # type checkers would accept any name
             "models": ["load", "save"],
             "reading.data": ["UnlabeledRows"],
             "reading.folds": ["SemiSupervisedSplit"],
-            "safe": [
-                "AgnosticClassifier",
-                "SAFEWClassifier",
-                "SafeClassifier",
-                "SafeRegressor",
-                "TunedDecisionClassifierCV",
-            ],
+            "safe.agnostic": ["AgnosticClassifier"],
+            "safe.classifier": ["SafeClassifier"],
+            "safe.decision": ["TunedDecisionClassifierCV"],
+            "safe.regressor": ["SafeRegressor"],
+            "safe.safew": ["SAFEWClassifier"],
         }.items()
         for name in names
     }

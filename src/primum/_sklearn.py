@@ -28,26 +28,6 @@ except ImportError:
 # passed to predict are on the same device as the model.
 ARRAY_API = check_same_namespace is not None
 
-__all__ = [
-    "ARRAY_API",
-    "HasMethods",
-    "Interval",
-    "LinearClassifierMixin",
-    "StrOptions",
-    "boosted_trees",
-    "check_namespace",
-    "check_parameters",
-    "check_sample_weight",
-    "convert_to_numpy",
-    "count_rows",
-    "get_namespace",
-    "get_namespace_and_device",
-    "grow_extra_trees",
-    "logistic_regression_cv",
-    "openmp_threads",
-    "take_rows",
-]
-
 
 def boosted_trees(booster: Any) -> tuple[list[Any], Any]:
     """Return the tree nodes of a histogram booster, round by round, and its initial scores.

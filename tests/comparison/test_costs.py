@@ -16,7 +16,7 @@ from primum.comparison.page import code_of
 from primum.comparison.plan import last_step
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry
-from primum.safe import TunedDecisionClassifierCV
+from primum.safe.decision import TunedDecisionClassifierCV
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 

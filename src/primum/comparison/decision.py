@@ -30,7 +30,7 @@ from primum.judging.words import capitalised, interval_level, judges_itself, per
 from primum.pages.charts import BandedCurve, threshold_chart
 from primum.pages.page import Cell, Chart, PageBlock, PageTable, Text
 from primum.reading.classifiers import Entry, last_step
-from primum.safe import TunedDecisionClassifierCV
+from primum.safe.decision import TunedDecisionClassifierCV
 
 if TYPE_CHECKING:
     from primum.comparison.result import Comparison

@@ -49,7 +49,6 @@ from primum.reading.classifiers import Entry, NamedClassifier, class_scores, las
 from primum.reading.known import SAY_NUMBERS, Known, TargetKind, drawn_labels
 from primum.reading.labels import MAX_CODES, KnownLabels
 from primum.reading.targets import KnownTargets
-from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates import CANDIDATES, NUMBER_CANDIDATES
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
@@ -65,6 +64,8 @@ from primum.safe.candidates.trees import (
     ForestClassifier,
     ForestRegressor,
 )
+from primum.safe.classifier import SafeClassifier
+from primum.safe.regressor import SafeRegressor
 
 if TYPE_CHECKING:
     from primum.comparison.result import Comparison

@@ -36,12 +36,13 @@ from primum.experiments.scenarios import SKLEARN_COLUMNS, TABLES, Draw
 from primum.experiments.splits import HoldOut
 from primum.judging.difference import holm
 from primum.reading.targets import SomeKnown
-from primum.safe import SafeClassifier, SafeRegressor
 from primum.safe.base import SafeStack
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
 from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel, ClassTargets, NumberTargets
 from primum.safe.candidates.base import Kind
+from primum.safe.classifier import SafeClassifier
 from primum.safe.out_of_fold import OutOfFold
+from primum.safe.regressor import SafeRegressor
 from primum.safe.stack import Stack, StackedClassifier
 
 # The names of the two stacks and of the tuned supervised model, in results and tables.

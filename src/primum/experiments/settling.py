@@ -50,7 +50,7 @@ from primum.judging import error_bounds
 from primum.judging.difference import PRACTICAL_EQUIVALENCE
 from primum.judging.error_bounds import BASELINE, CHALLENGER, NEITHER, OPEN, Pair, bounds_after
 from primum.judging.words import HARM, HELP, NO_DIFFERENCE
-from primum.safe import SafeClassifier
+from primum.safe.classifier import SafeClassifier
 
 # The models that the safe stack is compared with; ``clf.baseline_`` and ``clf.supervised_``.
 AGAINST = ("baseline", "supervised")

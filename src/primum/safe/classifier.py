@@ -20,7 +20,7 @@ from primum.safe.base import SafeStack, labeled_of
 from primum.safe.candidates import BASELINE, ClassTargets
 from primum.safe.candidates.entrants import OF_CLASSES, Roster
 from primum.safe.findings import SafeVerdict, judge_stacks
-from primum.safe.out_of_fold import Failure, OutOfFold
+from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import (
     DeferredComparison,
     ToLabel,
@@ -424,6 +424,3 @@ class SafeClassifier(
         state = {name: value for name, value in state.items() if name != "_to_label"}
         objective = getattr(self, "objective_", None)
         return with_storable_cost(state, None if objective is None else objective.cost)
-
-
-__all__ = ["Failure", "SafeClassifier"]
