@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primum.judging.difference import Difference
-from primum.judging.held_out import grouped_difference, pooled_difference, resampled_difference
+from primum.judging.held_out import group_contributions, pooled_difference, resampled_difference
 from primum.judging.losses import folds_of_repeats
 
 
@@ -55,6 +55,12 @@ def test_the_standard_error_of_a_pooled_score_is_about_right():
         errors.append(difference.standard_error)
     # The spread of 100 estimates is known up to 7%; the jackknife is somewhat conservative.
     assert 0.8 * np.std(found) < np.mean(errors) < 1.5 * np.std(found)
+
+
+def grouped_difference(differences, folds, groups, *, n_groups):
+    n_train = [len(np.unique(groups[fold.train])) for fold in folds]
+    parts = group_contributions(differences, folds, groups)
+    return resampled_difference(parts, n_train, n_rows=n_groups)
 
 
 class Split:

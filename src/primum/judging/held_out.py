@@ -239,14 +239,10 @@ class HeldOut:
         if weight is not None:
             change = change * weight / weight.mean()
         parts = [change[part] for part in self._parts]
-        if self.groups is None:
-            return resampled_difference(
-                parts, self._n_train, n_rows=self._n_scored_units, size=size, least=least
-            )
-        n_groups = self._n_scored_units
-        return grouped_difference(
-            parts, self.folds, self.groups, n_groups=n_groups, size=size, least=least
-        )
+        if self.groups is not None:
+            parts = group_contributions(parts, self.folds, self.groups)
+        n_units = self._n_scored_units
+        return resampled_difference(parts, self._n_train, n_rows=n_units, size=size, least=least)
 
     def disagreement(
         self, mine: Predictions, others: Predictions, n_different: float = 0, n_compared: float = 0
@@ -442,16 +438,10 @@ def _finite(differences: Floats, unit: str) -> Floats:
     return differences
 
 
-def grouped_difference(
-    differences: Sequence[Any],
-    folds: Sequence[Fold],
-    groups: Any,
-    *,
-    n_groups: int,
-    size: float = 1.0,
-    least: float = 0.0,
-) -> Difference:
-    """Estimate a difference if rows belong together: groups are counted instead of rows.
+def group_contributions(
+    differences: Sequence[Any], folds: Sequence[Fold], groups: Any
+) -> list[Floats]:
+    """Return what groups contribute to a difference, if they are counted instead of rows.
 
     The estimate is the mean over all held-out rows, m, however large their groups are. With the
     sum S_g of the differences of a group, its size n_g and the mean size, the groups contribute
@@ -468,15 +458,11 @@ def grouped_difference(
         The splits, with positions ``train`` and ``test`` among the labelled rows.
     groups : array of shape (n_labeled,)
         Group of each labelled row.
-    n_groups : int
-        Number of groups with held-out rows.
-    size, least : float
-        As in ``resampled_difference``.
 
     Returns
     -------
-    Difference
-        The estimate with its corrected standard error.
+    list of array of shape (n_groups,)
+        For each split, one number per group that it holds out, for ``resampled_difference``.
     """
     codes = np.unique(groups, return_inverse=True)[1]
     sums, sizes = [], []
@@ -486,9 +472,7 @@ def grouped_difference(
         sizes.append(np.bincount(group))
     mean = np.concatenate(sums).sum() / np.concatenate(sizes).sum()
     mean_size = np.concatenate(sizes).mean()
-    parts = [mean + (s - n * mean) / mean_size for s, n in zip(sums, sizes, strict=True)]
-    n_train = [len(np.unique(codes[fold.train])) for fold in folds]
-    return resampled_difference(parts, n_train, n_rows=n_groups, size=size, least=least)
+    return [mean + (s - n * mean) / mean_size for s, n in zip(sums, sizes, strict=True)]
 
 
 def pooled_difference(

@@ -46,6 +46,7 @@ measure. ECML PKDD.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -406,11 +407,6 @@ class Calibration:
         return float(expit((logit(probability) - shift) / self.slope))
 
 
-def no_calibration(n_classes: int) -> Calibration:
-    """Return the calibration that leaves scores as they are."""
-    return Calibration(1.0, (0.0,) * n_classes)
-
-
 def _logarithms(scores: Floats) -> Floats:
     return np.asarray(np.log(np.clip(scores, MIN_SCORE, 1 - MIN_SCORE)))
 
@@ -524,7 +520,7 @@ def tuned_rule(
     if rows is not None:
         weight = weight / np.bincount(rows)[rows]
     calibration = calibrate(scores, codes, weight)
-    return _rule(objective, calibration, scores, codes, weight, tuned=True)
+    return _rule(objective, calibration, scores, codes, weight)
 
 
 def untuned_rule(
@@ -534,8 +530,8 @@ def untuned_rule(
 
     A threshold that depends on the distribution of the scores is 1/2.
     """
-    nothing, none = np.zeros((0, n_classes)), no_calibration(n_classes)
-    return _rule(objective, none, nothing, codes, weight, tuned=False)
+    as_they_are = Calibration(1.0, (0.0,) * n_classes)
+    return _rule(objective, as_they_are, np.zeros((0, n_classes)), codes, weight)
 
 
 def _rule(
@@ -544,27 +540,25 @@ def _rule(
     scores: Floats,
     codes: Index,
     weight: Floats | None,
-    tuned: bool,
 ) -> DecisionRule:
+    """Return the rule of calibrated scores; without held-out scores it is not tuned."""
     n_classes, positive = scores.shape[1], 1 if objective.positive is None else objective.positive
+    tuned = len(scores) > 0
+    rule = partial(DecisionRule, positive=positive, calibration=calibration, tuned=tuned)
     if objective.name in (COST, BALANCED):
         matrix = objective.cost_matrix(codes, n_classes, weight)
         if n_classes > 2:
-            cost = tuple(map(tuple, matrix.tolist()))
-            return DecisionRule(None, positive, calibration, cost, tuned)
+            return rule(None, cost=tuple(map(tuple, matrix.tolist())))
         miss, alarm = matrix[positive, 1 - positive], matrix[1 - positive, positive]
         best = alarm / (alarm + miss) if alarm + miss else EVEN_SCORE
-        return DecisionRule(
-            calibration.score_of(best, positive), positive, calibration, None, tuned
-        )
-    if not len(scores) or weight is None:
-        return DecisionRule(EVEN_SCORE, positive, calibration, None, tuned)
+        return rule(calibration.score_of(best, positive))
+    if not tuned or weight is None:
+        return rule(EVEN_SCORE)
     truth = (codes == positive).astype(float)
     rarer = min(weight @ truth, weight @ (1 - truth))
     share = rarer / (rarer + LABELS_AS_PROBABILITIES)
     q = share * truth + (1 - share) * calibration.probabilities(scores)[:, positive]
-    threshold = _threshold(objective, scores[:, positive], q, weight)
-    return DecisionRule(threshold, positive, calibration, None, tuned)
+    return rule(_threshold(objective, scores[:, positive], q, weight))
 
 
 def _threshold(objective: Objective, scores: Floats, q: Floats, weight: Floats) -> float:
