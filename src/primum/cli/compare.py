@@ -30,12 +30,7 @@ from primum.cli import _options as options
 from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
-from primum.comparison.labelling_files import (
-    StoredLabelling,
-    how_to_label,
-    prepare_labelling,
-    write_labelling,
-)
+from primum.comparison.labelling_files import StoredLabelling, prepare_labelling, write_labelling
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
 from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
@@ -324,7 +319,7 @@ def compare(
         output.write_report(result, f"{table.pandas_code()}{sample}")
         saved = [] if model is None else _save(result, model, name, settings["target"], id_column)
         if labelling is not None:
-            labels += _write_labelling(labelling, result, table, output.report.parent)
+            labels += _write_labelling(labelling, result, table)
         # Printed last, when all files are complete, because the reader may close the output early.
         click.echo(screen_text(result))
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
@@ -374,26 +369,24 @@ def _rows(
     return whole if sample else None, rows, list(filter(None, notes))
 
 
-def _write_labelling(
-    labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
-) -> list[str]:
+def _write_labelling(labelling: StoredLabelling, result: Comparison, table: TableFile) -> list[str]:
     """Write the rows to label and their files; return what to do with them."""
     with _silence():
-        write_labelling(labelling, result, table, folder)
+        write_labelling(labelling, result, table)
     asked = labelling.settlement
     if not asked.settled:
-        return [how_to_label(labelling, folder)]
+        return [labelling.how_to_label]
     return [f"{asked.request} {labelling.course.labelling.how}"] if asked.request else []
 
 
-def _why_no_sheet(result: Comparison, folder: Path | None) -> str:
+def _why_no_sheet(result: Comparison, output: options.ComparisonOutput) -> str:
     """Return, in a sentence, why there are no rows to label; empty if that is obvious."""
     if not result.plan.table.n_unlabeled or not result.compared:
         return ""
     asked = result.settlement
     if asked is None:
         return options.in_options(why_not(result))
-    if folder is None and not asked.settled:
+    if output.fits is None and not asked.settled:
         return (
             "Labels of some rows settle which model is better on your rows: pass a folder as "
             "--out, and the rows to label are written beside the report."
@@ -405,11 +398,10 @@ def _labelling(
     result: Comparison, table: TableFile, output: options.ComparisonOutput
 ) -> tuple[Comparison, StoredLabelling | None, list[str]]:
     """Return a comparison with the labels given earlier, its labelling to store, and notes."""
-    folder = None if output.fits is None else output.report.parent
-    if folder is None:
-        return result, None, [_why_no_sheet(result, None)]
-    result, labelling, notes = prepare_labelling(result, table, output.report)
-    return result, labelling, [*notes, _why_no_sheet(result, folder)]
+    labelling, notes = None, list[str]()
+    if output.fits is not None:
+        result, labelling, notes = prepare_labelling(result, table, output.report)
+    return result, labelling, [*notes, _why_no_sheet(result, output)]
 
 
 @contextmanager

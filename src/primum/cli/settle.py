@@ -12,7 +12,6 @@ from primum.comparison.labelling_files import (
     FITTED_AGAIN,
     KEEP_MARKS,
     StoredLabelling,
-    how_to_label,
     update_report,
 )
 from primum.comparison.settle import model_in_words
@@ -59,28 +58,23 @@ def settle(
     with plain_errors():
         labelling = StoredLabelling.read(folder)
         labels_before, news = labelling.labels, []
-        for sheet in sheets or _own_sheet(labelling, folder):
+        present = [labelling.sheet_path] if labelling.sheet_path.exists() else []
+        for sheet in sheets or present:
             before, path = labelling, _found(sheet, folder)
             labelling = before.with_sheet(path, table_format, correct=correct)
             news.append(f"{path}: {_news(before, labelling)}.")
         if labelling.labels != labels_before:  # first, as the output may be closed
-            labelling.write(folder)
+            labelling.write()
         for line in news:
             click.echo(line)
         if labelling.labels:
-            if problem := update_report(labelling, folder):
+            if problem := update_report(labelling):
                 warn(problem)
-            click.echo(printable(_standing(labelling, folder, saves=model is not None)))
+            click.echo(printable(_standing(labelling, saves=model is not None)))
         else:
-            click.echo(printable(_nothing_yet(labelling, folder)))
+            click.echo(printable(_nothing_yet(labelling)))
         if model is not None:
-            _save(labelling, folder, model)
-
-
-def _own_sheet(labelling: StoredLabelling, folder: Path) -> list[Path]:
-    """Return the sheet in the folder, if it exists."""
-    path = folder / labelling.files["sheet"]
-    return [path] if path.exists() else []
+            _save(labelling, model)
 
 
 def _found(sheet: Path, folder: Path) -> Path:
@@ -98,29 +92,30 @@ def _news(before: StoredLabelling, now: StoredLabelling) -> str:
     return labels + cannot
 
 
-def _standing(labelling: StoredLabelling, folder: Path, *, saves: bool) -> str:
+def _standing(labelling: StoredLabelling, *, saves: bool) -> str:
     """Return what is settled, which model to use, what is still needed, and remarks."""
-    course, settling = labelling.course, labelling.course.settling(labelling.settlement)
+    course, settling = labelling.course, labelling.settled
     if saves:  # the model is saved, and a line says so
         course = replace(course, labelling=replace(course.labelling, saving=FITTED_AGAIN))
     head = course.headline_of(settling)
     further = labelling.settlement.further
     texts = [settling.found, *further, head.next_step, KEEP_MARKS]
     shown = [wrapped(text) for text in texts if text]
-    return "\n" + "\n\n".join([*shown, f"Report: {folder / labelling.files['report']}"])
+    report = labelling.folder / labelling.files["report"]
+    return "\n" + "\n\n".join([*shown, f"Report: {report}"])
 
 
-def _nothing_yet(labelling: StoredLabelling, folder: Path) -> str:
+def _nothing_yet(labelling: StoredLabelling) -> str:
     """Return what is certain without labels, and how many are needed."""
     asked = labelling.settlement
     text = f"No row has a label yet. {asked.leading.known} {asked.request}"
-    return f"{wrapped(text)}\n\n{wrapped(how_to_label(labelling, folder))}"
+    return f"{wrapped(text)}\n\n{wrapped(labelling.how_to_label)}"
 
 
-def _save(labelling: StoredLabelling, folder: Path, path: Path) -> None:
+def _save(labelling: StoredLabelling, path: Path) -> None:
     """Save the model to use, which is the file of the model that was judged."""
-    settling = labelling.course.settling(labelling.settlement)
-    stored = folder / labelling.models[settling.deployed]
+    settling = labelling.settled
+    stored = labelling.folder / labelling.models[settling.deployed]
     if not stored.exists():
         raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
     write_file(path, stored.read_bytes())

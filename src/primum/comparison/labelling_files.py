@@ -180,6 +180,8 @@ class StoredLabelling:
         The file of each model that may be used, relative to the folder.
     files : dict of str to str
         File names of the ``report`` and the ``sheet``.
+    folder : Path
+        Where these files are.
     new_sheet : bool, default=False
         Whether the sheet has yet to be written, in place of one that nobody has filled in.
     """
@@ -189,9 +191,40 @@ class StoredLabelling:
     course: Course
     models: dict[str, str]
     files: dict[str, str]
+    folder: Path
     new_sheet: bool = False
 
-    def write(self, folder: Path) -> None:
+    @property
+    def sheet_path(self) -> Path:
+        """The sheet, which may not exist."""
+        return self.folder / self.files["sheet"]
+
+    @property
+    def settled(self) -> SettledComparison:
+        """What the labels so far mean."""
+        return self.course.settling(self.settlement)
+
+    @property
+    def may_be_replaced(self) -> bool:
+        """Whether the sheet has no labels, or does not exist."""
+        path, classes = self.sheet_path, self.settlement.classes
+        try:
+            return not path.exists() or not read_filled(path, self.sheet, classes)
+        except (ValueError, ImportError):  # somebody has changed it
+            return False
+
+    @property
+    def how_to_label(self) -> str:
+        """What to do with the rows to label, in a sentence."""
+        sheet = self.sheet_path
+        return (
+            f"To settle it, open {self.folder / PAGE} in a browser, label the rows and download "
+            f"the sheet, or fill in the column {self.sheet.target!r} of {sheet} from the top, with "
+            f"'?' where nobody can decide; then run: {settle_command(self.folder)} "
+            f"{shlex.quote(sheet.name)}"
+        )
+
+    def write(self) -> None:
         """Store everything."""
         values = {
             **self.settlement.to_dict(),
@@ -200,7 +233,7 @@ class StoredLabelling:
             "models": self.models,
             "files": self.files,
         }
-        write_file(folder / STORED, json.dumps(values, ensure_ascii=False) + "\n")
+        write_file(self.folder / STORED, json.dumps(values, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -218,6 +251,7 @@ class StoredLabelling:
                 replace(course, labelling=words),
                 values["models"],
                 values["files"],
+                folder,
             )
         except FileNotFoundError:
             raise ValueError(
@@ -292,16 +326,6 @@ def settle_command(folder: Path) -> str:
     return f"primum settle {shlex.quote(str(folder))}"
 
 
-def how_to_label(labelling: StoredLabelling, folder: Path) -> str:
-    """Return what to do with the rows to label, in a sentence."""
-    name, target = labelling.files["sheet"], labelling.sheet.target
-    return (
-        f"To settle it, open {folder / PAGE} in a browser, label the rows and download the sheet, "
-        f"or fill in the column {target!r} of {folder / name} from the top, with '?' where nobody "
-        f"can decide; then run: {settle_command(folder)} {shlex.quote(name)}"
-    )
-
-
 def prepare_labelling(
     result: Comparison, table: TableFile, report: Path
 ) -> tuple[Comparison, StoredLabelling | None, list[str]]:
@@ -317,7 +341,7 @@ def prepare_labelling(
         return result, None, [*_set_aside(folder, before), QUESTION_MARK]
     if before is not None and before.asks_the_same(asked):
         name, notes = before.files["sheet"], _taken_over(result, before)
-        new = _may_be_replaced(folder, before)
+        new = before.may_be_replaced
     else:
         name, notes = _new_sheet(table, folder, before)
         notes, new = [*_set_aside(folder, before), *notes], True
@@ -329,7 +353,7 @@ def prepare_labelling(
     course = Course.of(result, asked)
     stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
     files = {"report": report.name, "sheet": name}
-    return result, StoredLabelling(asked, sheet, course, stored, files, new), notes
+    return result, StoredLabelling(asked, sheet, course, stored, files, folder, new), notes
 
 
 def _taken_over(result: Comparison, before: StoredLabelling) -> list[str]:
@@ -352,15 +376,15 @@ def _set_aside(folder: Path, before: StoredLabelling | None) -> list[str]:
     """Rename the stored files of another comparison, if somebody has labelled rows of it."""
     if not (folder / STORED).exists():
         return []
-    if before is not None and not before.labels and _may_be_replaced(folder, before):
+    if before is not None and not before.labels and before.may_be_replaced:
         (folder / STORED).unlink()
         return []
     aside = _free(folder, Path(STORED).stem, ".json", 1)
     (folder / STORED).rename(folder / aside)
     if before is not None and not before.labels:
         return [
-            f"{folder / before.files['sheet']} is about other models, so its labels settle nothing "
-            f"here; the question that they answer is kept in {folder / aside}."
+            f"{before.sheet_path} is about other models, so its labels settle nothing here; the "
+            f"question that they answer is kept in {folder / aside}."
         ]
     return [
         "The labels given earlier are about other models, so they settle nothing here; they are "
@@ -377,9 +401,8 @@ def _new_sheet(
     name = f"{SHEET}{suffix}"
     if not (folder / name).exists():
         return name, []
-    old = "" if before is None else before.files["sheet"]
-    if before is not None and old.endswith(suffix) and _may_be_replaced(folder, before):
-        return old, []
+    if before is not None and before.sheet_path.suffix == suffix and before.may_be_replaced:
+        return before.files["sheet"], []
     other = _free(folder, SHEET, suffix, 2)
     return other, [
         f"{folder / name} is another sheet, perhaps with labels, and stays as it is: the new rows "
@@ -394,29 +417,17 @@ def _free(folder: Path, stem: str, suffix: str, number: int) -> str:
     return name
 
 
-def _may_be_replaced(folder: Path, before: StoredLabelling) -> bool:
-    """Return whether the sheet of a comparison has no labels or does not exist."""
-    path = folder / before.files["sheet"]
-    try:
-        return not path.exists() or not read_filled(path, before.sheet, before.settlement.classes)
-    except (ValueError, ImportError):  # somebody has changed it
-        return False
-
-
-def write_labelling(
-    labelling: StoredLabelling, result: Comparison, table: TableFile, folder: Path
-) -> None:
+def write_labelling(labelling: StoredLabelling, result: Comparison, table: TableFile) -> None:
     """Write the sheet (unless the existing one is kept), the page, the models and the state."""
+    folder, asked = labelling.folder, labelling.settlement
     (folder / MODELS).mkdir(exist_ok=True)
-    asked, sheet = labelling.settlement, labelling.sheet
     for name, file in labelling.models.items():
         save(result.fit(name), folder / file, id=asked.id_name, target=asked.target)
-    path = folder / labelling.files["sheet"]
     if labelling.new_sheet:
         separator = table.file.separator if isinstance(table, CsvTable) else ","
-        write_sheet(path, sheet, separator)
-    write_file(folder / PAGE, labelling_page(_task(labelling, folder)))
-    labelling.write(folder)
+        write_sheet(labelling.sheet_path, labelling.sheet, separator)
+    write_file(folder / PAGE, labelling_page(_task(labelling)))
+    labelling.write()
 
 
 def _digest(asked: Settlement) -> str:
@@ -425,7 +436,7 @@ def _digest(asked: Settlement) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _task(labelling: StoredLabelling, folder: Path) -> LabellingTask:
+def _task(labelling: StoredLabelling) -> LabellingTask:
     """Return what the page for labelling shows."""
     asked, sheet = labelling.settlement, labelling.sheet
     pairs = [
@@ -456,8 +467,8 @@ def _task(labelling: StoredLabelling, folder: Path) -> LabellingTask:
             for question, about in pairs
         ],
         next_step=(
-            f"Then run the command {settle_command(folder)} with the path of the file {name} that "
-            "was downloaded."
+            f"Then run the command {settle_command(labelling.folder)} with the path of the file "
+            f"{name} that was downloaded."
         ),
     )
 
@@ -480,10 +491,10 @@ def _abouts(labelling: StoredLabelling) -> list[str]:
     return named
 
 
-def update_report(labelling: StoredLabelling, folder: Path) -> str:
+def update_report(labelling: StoredLabelling) -> str:
     """Write what labels say into the report; return a sentence if that cannot be done."""
-    path, course = folder / labelling.files["report"], labelling.course
-    settling = course.settling(labelling.settlement)
+    folder, course, settling = labelling.folder, labelling.course, labelling.settled
+    path = folder / labelling.files["report"]
     again = f"it is written again by the same primum compare with --resume (a folder: {folder})"
     if not path.exists():
         return f"There is no {path} to write this into: {again}."
