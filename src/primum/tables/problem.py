@@ -8,7 +8,7 @@ other cells: then half may be something else, such as a mean. Long tables can be
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,17 +219,15 @@ def table_problem(
         _refuse_dates(next(c for c in columns if c.name == target), frame[target], missing)
     mark = decimal or decimal_mark_of(frame, missing)
     column = read_target_column(frame[target], target, missing, target_kind, mark)
-    labels, numeric = column.labels, column.kind.is_numeric
+    labels = column.labels
     mask = None if marks is None else marked_rows(frame[marks], missing)
     if isinstance(chosen, np.ndarray):
         mask = chosen[: len(frame)]
-    X, told = _features(frame, columns, missing), independent_rows or group is not None
+    X = _features(frame, columns, missing)
     groups = None if group is None else _groups(frame[group], group, labels, missing)
     transformer = preparing(columns, missing)  # an error if nothing is left to learn from
-    of_rows: dict[str, Any] = {"identity": id, "chosen": mask, "numeric": numeric}
-    remarks = remarks_on(frame, X, labels, columns, missing, independent=told, **of_rows)
     settings = {"id": id, "group": group, "chosen": named, "exclude": exclude, "decimal": decimal}
-    return TableProblem(
+    problem = TableProblem(
         X=X,
         labels=labels,
         ids=None if id is None else names_of(frame[id]),
@@ -239,10 +237,11 @@ def table_problem(
         target=target,
         frame=frame,
         arguments=settings | {"missing": list(missing), "independent_rows": independent_rows},
-        alerts=[*([Alert("total", total)] if total else []), *remarks],
         chosen=mask,
         kind=column.kind,
     )
+    totals = [Alert("total", total)] if total else []
+    return replace(problem, alerts=[*totals, *remarks_on(problem)])
 
 
 def _refuse_dates(column: Column, values: "pd.Series", missing: Sequence[str]) -> None:

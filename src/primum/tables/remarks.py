@@ -55,6 +55,8 @@ from primum.tables.preparation import preparing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from primum.tables.problem import TableProblem
+
 
 # What has a probability below 2**-20, one in a million, by chance is no accident.
 MIN_BITS = 20
@@ -71,23 +73,10 @@ MIN_RANK_CORRELATION = 0.9995
 ADVICE = "not known for the rows that the model is for, exclude it (--exclude, in Python exclude)."
 
 
-def leak_alerts(
-    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column], missing: Sequence[str]
-) -> list[Alert]:
-    """Return alerts on columns that may be known only together with the label.
-
-    Parameters
-    ----------
-    X : DataFrame
-        The features, read as their kinds say.
-    labels : array of shape (n_rows,)
-        The labels, None where unknown.
-    columns : sequence of Column
-        What the table contains.
-    missing : sequence of str
-        Markers of missing cells.
-    """
-    labeled, used, empty = _only_labeled(X, labels, columns)
+def leak_alerts(problem: "TableProblem") -> list[Alert]:
+    """Return alerts on columns that may be known only together with the label."""
+    X, labels, missing = problem.X, problem.labels, problem.arguments["missing"]
+    labeled, used, empty = _only_labeled(problem)
     codes = np.unique(labels[labeled].astype(str), return_inverse=True)[1]
     alone = [c for c in used if c.kind not in ("text", "vector") and not c.block]
     cells = {c.name: cell_codes(X[c.name].to_numpy()[labeled]) for c in alone}
@@ -98,29 +87,15 @@ def leak_alerts(
     return _leaks(empty, same, fault, _telling_labels(X, codes, cells, others, missing))
 
 
-def number_leak_alerts(
-    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column], missing: Sequence[str]
-) -> list[Alert]:
-    """Return alerts on columns that may be known only together with a numeric target.
-
-    Parameters
-    ----------
-    X : DataFrame
-        The features, read as their kinds say.
-    labels : array of shape (n_rows,)
-        The numbers, None where unknown.
-    columns : sequence of Column
-        What the table contains.
-    missing : sequence of str
-        Markers of missing cells.
-    """
-    labeled, used, empty = _only_labeled(X, labels, columns)
-    X, y = X[labeled].reset_index(drop=True), labels[labeled].astype(float)
+def number_leak_alerts(problem: "TableProblem") -> list[Alert]:
+    """Return alerts on columns that may be known only together with a numeric target."""
+    labeled, used, empty = _only_labeled(problem)
+    X, y = problem.X[labeled].reset_index(drop=True), problem.labels[labeled].astype(float)
     others = [column for column in used if column.name not in empty]
     same = in_other_units(X, y, others)
     others = [column for column in others if column.name not in same]
     fault = "the target in other units (values and targets have the same order)"
-    return _leaks(empty, same, fault, _telling_numbers(X, y, others, missing))
+    return _leaks(empty, same, fault, _telling_numbers(X, y, others, problem.arguments["missing"]))
 
 
 def _leaks(
@@ -132,13 +107,11 @@ def _leaks(
     return [Alert("leak", text) for text in (*by_name, *by_itself)]
 
 
-def _only_labeled(
-    X: "pd.DataFrame", labels: AnyArray, columns: Sequence[Column]
-) -> tuple[Mask, list[Column], list[str]]:
+def _only_labeled(problem: "TableProblem") -> tuple[Mask, list[Column], list[str]]:
     """Return the labelled rows, the features, and the names of those filled in these rows only."""
-    labeled = is_given(labels)
-    used = [column for column in columns if column.used]
-    filled = {column.name: X[column.name].notna().to_numpy() for column in used}
+    labeled = is_given(problem.labels)
+    used = [column for column in problem.columns if column.used]
+    filled = {column.name: problem.X[column.name].notna().to_numpy() for column in used}
     if labeled.all():
         return labeled, used, []
     only = [n for n, cells in filled.items() if cells[labeled].any() and not cells[~labeled].any()]
@@ -337,62 +310,30 @@ def _explained_alone(values: "pd.Series", y: Floats) -> float:
 NAMING = ("number", "category", "text")
 
 
-def remarks_on(
-    frame: "pd.DataFrame",
-    X: "pd.DataFrame",
-    labels: AnyArray,
-    columns: Sequence[Column],
-    missing: Sequence[str],
-    *,
-    identity: str | None = None,
-    independent: bool = False,
-    chosen: Mask | None = None,
-    numeric: bool = False,
-) -> list[Alert]:
-    """Return alerts on rows, labels and columns that may mislead a comparison.
-
-    Parameters
-    ----------
-    frame, X : DataFrame
-        The table, and its features as they were read.
-    labels : array of shape (n_rows,)
-        The labels, None where unknown.
-    columns : sequence of Column
-        What the table contains.
-    missing : sequence of str
-        Markers of missing cells.
-    identity : str, optional
-        Column that identifies the rows.
-    independent : bool
-        Whether it is known which rows belong together: none, or those of one group.
-    chosen : bool array of shape (n_rows,), optional
-        Which labels were not drawn at random; their rows count as unlabelled in tests that assume
-        it.
-    numeric : bool
-        Whether the labels are numbers to predict.
-    """
-    drawn = labels.copy()
-    if chosen is not None:
-        drawn[chosen] = None
+def remarks_on(problem: "TableProblem") -> list[Alert]:
+    """Return alerts on rows, labels and columns that may mislead a comparison."""
     return [
-        *([] if independent else _belonging(frame, drawn, columns, missing, identity)),
-        *_spellings([label for label in labels if label is not None]),
-        *(number_leak_alerts if numeric else leak_alerts)(X, labels, columns, missing),
+        *_belonging(problem),
+        *_spellings([label for label in problem.labels if label is not None]),
+        *(number_leak_alerts if problem.kind.is_numeric else leak_alerts)(problem),
     ]
 
 
-def _belonging(
-    frame: "pd.DataFrame",
-    labels: AnyArray,
-    columns: Sequence[Column],
-    missing: Sequence[str],
-    identity: str | None,
-) -> list[Alert]:
-    """Return the question of which rows belong together, if there is reason to ask."""
-    labeled = is_given(labels)
+def _belonging(problem: "TableProblem") -> list[Alert]:
+    """Return the question of which rows belong together, if there is reason to ask.
+
+    There is none if it is known: none do, or those of one group. Rows whose labels were not drawn
+    at random count as unlabelled.
+    """
+    frame, arguments, labeled = problem.frame, problem.arguments, is_given(problem.labels)
+    missing, identity = arguments["missing"], arguments["id"]
+    if arguments["independent_rows"] or arguments["group"] is not None:
+        return []
+    if problem.chosen is not None:
+        labeled &= ~problem.chosen
     cells = [
         (column.name, read_cells(frame[column.name], column.kind, column.reading, missing))
-        for column in columns
+        for column in problem.columns
         if column.kind in NAMING and column.note != IS_TARGET
     ]
     repeats = find_repeats(cells, labeled)
