@@ -79,7 +79,7 @@ class StudyDesign:
     n_orders : int
         Number of random orders of the rows, for each fit.
     alpha, margin : float
-        Probability with which an answer may be wrong, and region of practical equivalence.
+        Probability that an answer is wrong, at most, and region of practical equivalence.
     n_further : int
         Number of further labels with which the model is fitted again.
     candidates : tuple of str

@@ -57,8 +57,9 @@ from primum.reading.data import effective_size, stack_rows
 MAX_DRIFT_ROWS, MIN_DRIFT_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
 DRIFT_SIGNIFICANCE = 0.01
-# It also needs this accuracy, a share of the rows, half of which guessing finds: with many rows
-# even a negligible difference is significant.
+
+# It also needs this accuracy (guessing reaches 0.5): with many rows even a negligible difference
+# is significant.
 MIN_DRIFT_ACCURACY = 0.55
 # Equal rows are mentioned if they are this share of the labelled ones; fewer change little.
 MIN_COPIES_SHARE = 0.05

@@ -102,7 +102,7 @@ class Pair:
     two_outcomes : bool
         Whether one of the two is right on every such row, as with two classes.
     alpha : float
-        Probability with which the bounds may be wrong. With 0, they are certain.
+        Probability that the bounds are wrong, at most. With 0, they are certain.
     margin : float, default=0.01
         Region of practical equivalence, as a share of all unlabelled rows.
     """
@@ -135,7 +135,7 @@ class Pair:
 
     @property
     def needs_labels(self) -> bool:
-        """Whether the models differ on so many rows that a difference could matter."""
+        """Whether the models differ on enough rows for a difference to matter."""
         return self.n_different > self.n_margin
 
 
@@ -225,7 +225,7 @@ def shared_level(
     Parameters
     ----------
     level : float
-        Probability with which all bounds hold.
+        Probability that all bounds hold, at least.
     n_rows : int
         Number of unlabelled rows.
     n_different : sequence of int
@@ -371,7 +371,7 @@ def _certain(pair: Pair, counts: Index) -> Index:
 
 
 def _cut(alpha: float) -> float:
-    """Return the least log evidence with which a state stays possible."""
+    """Return the least log evidence that keeps a state possible."""
     return float(np.log(alpha)) - EVIDENCE_ROUNDING if alpha > 0 else -np.finfo(float).max
 
 

@@ -1,4 +1,4 @@
-"""Losses by which held-out predictions are judged: lower is better.
+"""Losses for judging held-out predictions: lower is better.
 
 The following are means over rows. For classes,
 

@@ -275,8 +275,8 @@ def read_cost(cost: Any, classes: AnyArray) -> Floats:
     Parameters
     ----------
     cost : mapping, DataFrame or array-like
-        ``{(true class, predicted class): cost}``, in which every other error costs 1; a DataFrame
-        with true classes as index and predicted ones as columns; or a matrix in the order of the
+        ``{(true class, predicted class): cost}``, where any other error costs 1; a DataFrame with
+        true classes as index and predicted ones as columns; or a matrix in the order of the
         classes.
     classes : array of shape (n_classes,)
         Names of the classes.
@@ -380,7 +380,7 @@ def with_storable_cost(state: dict[str, Any], matrix: Any) -> dict[str, Any]:
 
 
 def cost_digits(matrix: Floats) -> int:
-    """Return the digits after the decimal point with which mean costs are shown.
+    """Return how many digits mean costs show after the decimal point.
 
     They are three for costs of 1 to 99, where a hundredth of the most expensive error counts.
     """

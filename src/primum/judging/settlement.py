@@ -57,7 +57,7 @@ RANGES = ("expected_more", "expected_to_not_worse", "errors_so_far")
 
 @dataclass(frozen=True)
 class SettledPair:
-    """What is known of the errors of two fitted models on the unlabelled rows.
+    """What the labels so far tell about the errors of two fitted models on the unlabelled rows.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class SettledPair:
     errors_so_far : (int, int)
         Errors of challenger and baseline on the labelled ones of the rows on which they differ.
     level : float
-        Probability with which all answers of a settlement hold together.
+        Probability that all answers of a settlement hold together.
     bounds : Bounds
         The bounds, with their path from label to label.
     n_all_labels : int, default=0
@@ -414,7 +414,7 @@ class Question(PlainRecord):
         labels : mapping of place to class code
             The labels.
         level : float
-            Probability with which all answers of a settlement hold together.
+            Probability that all answers of a settlement hold together.
 
         Returns
         -------
@@ -436,7 +436,7 @@ class Question(PlainRecord):
         )
 
     def _expected(self, outcomes: Index, bounds: error_bounds.Bounds) -> error_bounds.Forecast:
-        """Return how many more labels will be needed, at most as many as there are rows left."""
+        """Return how many more labels will be needed, at most the number of rows left."""
         if bounds.settled:
             return error_bounds.Forecast(0, 0, 0, 0)
         left = int(np.sum(outcomes == BLANK))
@@ -577,7 +577,7 @@ class Settlement(LedByFirst, PlainRecord):
         n_different : sequence of int, optional
             Numbers of unlabelled rows on which the pairs differ, if ``rows`` is a part of them.
         level : float, default=0.95
-            Probability with which all answers hold.
+            Probability that all answers hold.
         margin : float, default=0.01
             Region of practical equivalence.
         wins : sequence of (float, float), optional
@@ -630,7 +630,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
 
     @property
     def level(self) -> float:
-        """Probability with which all answers hold together."""
+        """Probability that all answers hold together."""
         return round(1 - sum(question.pair.alpha for question in self.questions), 12)
 
     @cached_property
@@ -695,7 +695,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         return np.flatnonzero(needed)
 
     def next_places(self, n: int | None) -> Index:
-        """Return the places of the next n rows to label; None: as many as may be needed."""
+        """Return the places of the next n rows to label; None: all that may be needed."""
         if n is None:
             n = self.forecast().high
         elif not (isinstance(n, Integral) and n > 0):
@@ -776,7 +776,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
         )
 
     def standing(self, deploy: str, *, asks: bool = True) -> str:
-        """Return what is known of the first question, and what to do, in a few sentences.
+        """Return the answer to the first question so far, and what to do, in a few sentences.
 
         Parameters
         ----------
@@ -795,7 +795,7 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
 
     @property
     def further(self) -> list[str]:
-        """What is known of the further questions, which are optional: a few sentences for each."""
+        """The answers so far to the further questions, which are optional: a few sentences each."""
         return [
             answer.text if answer.settled else f"{answer.text} This question is optional."
             for answer in self.pairs[1:]

@@ -140,7 +140,7 @@ class EstimatedShares:
     assumption : str
         What has to hold for the intervals, as part of a sentence.
     level : float
-        The probability with which the interval of one class contains its share.
+        The probability that the interval of one class contains its share.
     n_labeled, n_unlabeled : int
         Number of labelled rows (or groups) that were counted, and of unlabelled rows.
     """
@@ -268,7 +268,7 @@ def estimate_shares(
     shift : {"none", "label", "covariate"}, default="none"
         How labelled and unlabelled rows may differ, which determines the estimator beforehand.
     level : float, default=0.95
-        The probability with which the interval of a class contains its share.
+        The probability that the interval of a class contains its share.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class LabellingPair:
     two_outcomes : bool
         Whether one of the two must be right on every such row.
     alpha : float
-        Probability with which the bounds of this pair may be wrong.
+        Probability that the bounds of this pair are wrong, at most.
     codes : sequence of (int, int) or None
         For every row of the sheet, the indices of the classes that the baseline and the challenger
         predict; None if the two predict the same class.

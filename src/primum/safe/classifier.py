@@ -73,10 +73,10 @@ class SafeClassifier(
     n_repeats : int, default=2
         How often to repeat the folds, shuffled each time; only with a number of folds.
     scoring : str or callable, default="accuracy"
-        The loss by which ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
+        The loss that ``verdict_`` judges: "accuracy", "balanced_accuracy", "neg_brier_score",
         "neg_log_loss", or any other scorer of scikit-learn for predictions or probabilities, such
-        as "roc_auc". A score that is undefined in some fold is computed from all held-out rows of
-        a repeat together. It does not affect the candidates and their weights, but
+        as "roc_auc". A score that is undefined in some fold is computed from all held-out rows of a
+        repeat together. It does not affect the candidates and their weights, but
         "balanced_accuracy", "f1" and "recall_at_precision=0.9" (or another precision) also choose
         the decision rule, see ``cost``.
     time_budget : float, default=None
@@ -97,8 +97,8 @@ class SafeClassifier(
     verbose : bool, default=False
         Whether to show progress.
     cost : dict, DataFrame or array-like, default=None
-        Costs of errors, by which ``verdict_`` judges: ``{(true class, predicted class): cost}``,
-        where any other error costs 1, a DataFrame with true classes as index and predicted ones as
+        Costs of errors, which ``verdict_`` judges: ``{(true class, predicted class): cost}``, where
+        any other error costs 1, a DataFrame with true classes as index and predicted ones as
         columns, or a matrix in the order of ``classes_``. The model predicts the class with the
         least expected cost, after a calibration of its cross-fitted scores. The rule for a held-out
         row is chosen on the other folds.

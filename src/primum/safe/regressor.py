@@ -62,7 +62,7 @@ class SafeRegressor(
     n_repeats : int, default=2
         How often to repeat the folds, shuffled each time; only with a number of folds.
     scoring : str or callable, default="neg_root_mean_squared_error"
-        The loss by which ``verdict_`` judges: "neg_root_mean_squared_error" ("rmse" for short),
+        The loss that ``verdict_`` judges: "neg_root_mean_squared_error" ("rmse" for short),
         "neg_mean_absolute_error" ("mae"), "neg_mean_squared_error" ("mse"),
         "neg_root_mean_squared_log_error" ("rmsle"), "r2", or any other scorer of scikit-learn for
         numbers. It does not affect the model.

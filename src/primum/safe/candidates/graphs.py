@@ -73,7 +73,7 @@ from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
 SPREADING_NEIGHBORS = (5, 10, 20)
 DAMPINGS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # The most labelled rows for which G is computed; with more, only its diagonal, for this many: time
-# grows with their number, and so many losses choose a and k as well.
+# grows with their number, and that many losses suffice to choose a and k.
 MAX_GRAM_LABELS, MAX_CHECKED_LABELS = 1000, 300
 # Numbers of nearest labelled rows to choose from, each about half as large again as the last.
 NEIGHBOR_COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30)

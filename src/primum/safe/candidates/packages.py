@@ -137,7 +137,7 @@ class PackagedModel(CandidateModel):
     X : array of shape (n_rows, n_features)
         The training rows.
     y : array of shape (n_rows,)
-        Their classes as codes, of which at least two occur, or standardised numbers.
+        Their classes as codes (at least two different ones), or standardised numbers.
     n_classes : int
         Number of classes; 0 for numbers.
     weight : array or None
