@@ -35,18 +35,18 @@ _listeners: ContextVar[dict[str, Listener] | None] = ContextVar("listeners", def
 
 
 @contextmanager
-def listening(what: str, listener: Listener) -> Iterator[None]:
+def listening(topic: str, listener: Listener) -> Iterator[None]:
     """Report passes or folds to a listener, inside a ``with`` block."""
-    before = _listeners.set({**(_listeners.get() or {}), what: listener})
+    before = _listeners.set({**(_listeners.get() or {}), topic: listener})
     try:
         yield
     finally:
         _listeners.reset(before)
 
 
-def tell(what: str, done: int, total: int) -> None:
+def tell(topic: str, done: int, total: int) -> None:
     """Report progress to the listener, if any."""
-    listener = (_listeners.get() or {}).get(what)
+    listener = (_listeners.get() or {}).get(topic)
     if listener is not None:
         listener(done, total)
 

@@ -23,7 +23,7 @@ from primum.experiments import (
 )
 from primum.experiments.methods import WITH_TRUE_SHARES
 from primum.experiments.paper import PLANS
-from primum.experiments.runner import beside, further_folder, run_with_further
+from primum.experiments.runner import further_folder, new_methods, run_with_further
 
 FURTHER = [find_method("entropy-logistic"), find_method("logistic")]
 
@@ -101,7 +101,7 @@ def test_unknown_names_are_answered_with_similar_ones():
 def test_methods_of_the_plan_are_left_out_and_others_of_their_name_renamed():
     svms = PLANS["table3"].methods
     asked = [METHODS[key] for key in ("supervised", "supervised-svm", "tsvm", "usm", "usm")]
-    assert [method.name for method in beside(svms, asked)] == ["Supervised (LS)", "USM"]
+    assert [method.name for method in new_methods(svms, asked)] == ["Supervised (LS)", "USM"]
 
 
 class TestTrueShares:

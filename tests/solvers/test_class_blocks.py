@@ -36,7 +36,7 @@ def test_the_joint_system_has_the_same_solution(rng, weighted, all_open):
     Y = ClassSystem.of(M.T @ M, in_face, ridge).solve(open_labels.across(b))
     assert_allclose(Y.sum(axis=1), 0, atol=1e-12)
     assert (Y[~in_face] == 0).all()
-    assert_allclose(open_labels.taken @ Y, wanted, atol=1e-11)
+    assert_allclose(open_labels.weighted_columns @ Y, wanted, atol=1e-11)
 
 
 @pytest.mark.parametrize("r", [3, 40])
@@ -51,7 +51,7 @@ def test_the_least_norm(rng, r):
     shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
     Y = open_labels.least_norm.least_norm(open_labels.across(b))
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
-    assert_allclose(open_labels.taken @ Y, unflat(labels, A @ shortest), atol=1e-7)
+    assert_allclose(open_labels.weighted_columns @ Y, unflat(labels, A @ shortest), atol=1e-7)
 
 
 def test_a_singular_system_has_no_answer():

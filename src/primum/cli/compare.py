@@ -109,8 +109,8 @@ def list_methods(context: click.Context, _parameter: click.Parameter, wanted: bo
         (key, f"of the package {name}" if name in PACKAGES else "scikit-learn's booster", False)
         for key, name in REQUESTED.items()
     ]
-    for key, what, uses_unlabeled in lines:
-        click.echo(f"{key:26}{what}{'' if uses_unlabeled else ', supervised'}")
+    for key, description, uses_unlabeled in lines:
+        click.echo(f"{key:26}{description}{'' if uses_unlabeled else ', supervised'}")
     context.exit()
 
 

@@ -29,7 +29,7 @@ from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.models import StoredModel, classifier_of, load_model
 from primum.tables.cells import (
     USUAL_MISSING,
-    is_given,
+    is_present,
     objects_of,
     other_mark,
     read_cells,
@@ -298,8 +298,8 @@ def _read(
 def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: TableFile) -> AnyArray:
     """Return cells as vectors; raise an error if none has the length that the model needs."""
     cells = vectors_of(values, length, missing)
-    absent = ~is_given(cells)
-    strange = int(np.sum(is_given(objects_of(values, missing)) & absent))
+    absent = ~is_present(cells)
+    strange = int(np.sum(is_present(objects_of(values, missing)) & absent))
     where = f"column {values.name!r} of {table.path}"
     if len(cells) and absent.all():
         raise ValueError(

@@ -23,7 +23,7 @@ from primum.experiments.pages.reproduction import write_number_race_report
 from primum.experiments.pages.settling import write_settling_report
 from primum.experiments.paper import PLANS, ExperimentPlan
 from primum.experiments.race import RACES, NumberRace, run_number_race
-from primum.experiments.runner import beside, run_with_further
+from primum.experiments.runner import new_methods, run_with_further
 from primum.experiments.settling import run_study, settling_study
 
 # Targets that are experiments, and the plan of each.
@@ -115,7 +115,7 @@ class Reproduction:
                 "none of them was both chosen and found."
             )
         experiment = plan.experiment(PLAN_OF[target], chosen, self.repeats, self.seed)
-        further = beside(plan.methods, self.further)
+        further = new_methods(plan.methods, self.further)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
             return run_with_further(experiment, further, folder, jobs=self.jobs, resume=self.resume)

@@ -374,8 +374,8 @@ def _advice(card: ModelCard) -> str:
             "That is best for what it is judged by, as far as these labels show: if rows of it are "
             "to be found, raise the cost of missing them, or label more."
         )
-    one = len(card.neglected) == 1
-    which, matter = ("that class", "matters") if one else ("those classes", "matter")
+    single = len(card.neglected) == 1
+    which, matter = ("that class", "matters") if single else ("those classes", "matter")
     scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
     scoring = f"compare by another scoring, such as {' or '.join(scorings)}"
     advice = f"{scoring}, or label more rows of {which}"
@@ -487,8 +487,8 @@ def _classes_table(card: ModelCard) -> PageTable:
             " Unlabelled rows: how many the model, fitted to all rows, assigns to the class, of "
             f"{counted(card.n_assigned, 'row')}."
         )
-        for row, one in zip(rows, card.classes, strict=True):
-            row.append(Cell.of(one.n_unlabeled or 0))
+        for row, figures in zip(rows, card.classes, strict=True):
+            row.append(Cell.of(figures.n_unlabeled or 0))
     return PageTable.of(caption, header, rows)
 
 

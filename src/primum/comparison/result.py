@@ -269,13 +269,13 @@ class Comparison:
         return MethodResult(entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits)
 
     def _judged(
-        self, entry: Entry, found: OwnDifference, p_value: float, level: float
+        self, entry: Entry, compared: OwnDifference, p_value: float, level: float
     ) -> MethodResult:
         """Return the result of a method, with its verdicts.
 
         The loss of one that judged itself is that of the baseline plus the difference.
         """
-        fit, change = self.records.cross_fitted.get(entry.name), found.difference.mean
+        fit, change = self.records.cross_fitted.get(entry.name), compared.difference.mean
         if fit is None:
             row = self._plain(entry)
             change = row.loss - self._baseline_loss
@@ -283,7 +283,7 @@ class Comparison:
             loss = self._baseline_loss + change
             loss = loss if self.loss.of_rows is None else max(loss, 0.0)
             row = MethodResult(entry.name, entry.uses_unlabeled, loss, fit.seconds, n_splits=1)
-        posterior, baseline = self._posterior(found), self.plan.baseline_in_words
+        posterior, baseline = self._posterior(compared), self.plan.baseline_in_words
         verdict = self._verdict(posterior, entry.name, baseline, level, self.loss.measure)
         twin, measure = self._twin(entry, level)
         judged = replace(row, verdict=verdict, p_value=p_value, observed_change=change)
@@ -380,9 +380,9 @@ class Comparison:
         can_be_judged = all(target.can_judge(self.loss, part) for part in both)
         return self.loss if can_be_judged else self._judge.loss_of("accuracy")
 
-    def _posterior(self, found: OwnDifference) -> Posterior:
+    def _posterior(self, compared: OwnDifference) -> Posterior:
         size = self.plan.table.target.relative_to(self._size)
-        both = found.difference, found.disagreement
+        both = compared.difference, compared.disagreement
         return Posterior(*both, equivalence=self.equivalence, baseline_loss=size)
 
     @cached_property

@@ -373,7 +373,7 @@ def further_folder(folder: str | Path, name: str) -> Path:
     return Path(folder) / "further" / key_of(name)
 
 
-def beside(methods: Sequence[Method], requested: Sequence[Method]) -> list[Method]:
+def new_methods(methods: Sequence[Method], requested: Sequence[Method]) -> list[Method]:
     """Return the requested methods that are not among the given ones, with names of their own."""
     configs = {method.name: method.config for method in methods}
     new = {one.name: one for one in requested if one.config not in configs.values()}

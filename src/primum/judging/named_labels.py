@@ -317,8 +317,8 @@ def _not_asked(others: Sequence[str], n_given: int) -> list[str]:
             f"None of these rows was asked for (the first is {others[0]}): name rows by the column "
             f"{KEY_COLUMN!r} of the rows to label, by their id, or by their position in the table."
         )
-    one = len(others) == 1
-    rows = "row was not asked for and does" if one else "rows were not asked for and do"
+    single = len(others) == 1
+    rows = "row was not asked for and does" if single else "rows were not asked for and do"
     return [
         f"{len(others):,} labelled {rows} not count, because hand-picked rows would void the "
         f"guarantee: {listed(others)}."

@@ -442,15 +442,15 @@ def _label_shift(scored: CrossFittedScores, level: float) -> tuple[Floats, Float
         likely = scores * ratio
         return np.asarray(likely / likely.sum(axis=-1, keepdims=True))
 
-    own = posterior(scored.scores)
-    means = (weight[:, None] * scored.one_hot).T @ own / labeled[:, None]
+    posteriors = posterior(scored.scores)
+    means = (weight[:, None] * scored.one_hot).T @ posteriors / labeled[:, None]
     if np.linalg.svd(means, compute_uv=False)[-1] < MIN_SINGULAR_VALUE:
         return _on_simplex(likely), np.array([[0.0, 1.0]] * scored.n_classes)
     inverse = np.linalg.inv(means.T)
     of_unlabeled = scored.unlabeled_rows(posterior(scored.unlabeled))
     solution = inverse @ of_unlabeled.mean(axis=0)
     shares = _on_simplex(solution)
-    residual = (own - means[scored.codes]) @ inverse.T
+    residual = (posteriors - means[scored.codes]) @ inverse.T
     spread = (of_unlabeled @ inverse.T).var(axis=0)
     missed = spread * max(1 / len(of_unlabeled) - 1 / scored.n_unlabeled, 0.0)
     intervals = []

@@ -80,9 +80,9 @@ class HyperplaneLabels(Labelling):
         return self
 
     def __call__(self, view: View) -> Any:  # noqa: D102
-        return self.given(view, scores_of(view, self.V))
+        return self.from_p(view, scores_of(view, self.V))
 
-    def given(self, view: View, p: Any) -> Any:
+    def from_p(self, view: View, p: Any) -> Any:
         """Return the labels of some rows whose p is known."""
         here = sets_at(self.labels, view)
         q = here.best(p) if np.isinf(self.sigma) else here.project(here.centre - self.sigma * p)

@@ -155,7 +155,7 @@ def _kernel(
 
     def measures_of(view: View) -> PassMeasures:
         P, slack = view.dot_by_column(V), None
-        of_rows = plane.given(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
+        of_rows = plane.from_p(view, columns_from(P, P.shape[0] - K)) if plane else q(view)
         if labelling.xi is not None:
             slack = view.total(sets_at(labels, view).slack(columns_from(P, 2 * K), of_rows))
         return replace(

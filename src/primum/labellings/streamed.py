@@ -354,7 +354,7 @@ class StreamedColumns(ProblemColumns):
             p, on_plane = P[:n_entries, :].T, P[n_entries:, :].T
             if not labels.shape:
                 p, on_plane = p[:, 0], on_plane[:, 0]
-            of_rows = q.given(view, on_plane)
+            of_rows = q.from_p(view, on_plane)
             slack = view.total(sets_at(labels, view).slack(p, of_rows))
             return xp.concat([xp.reshape(view.sum(of_rows), (-1,)), slack[None]])
 

@@ -511,9 +511,9 @@ def with_part(report: str, part: str) -> str | None:
         The report; None if it has no such part.
     """
     first, last = part[: part.index("-->") + 3], part[part.rindex("<!--") :]
-    before, found, rest = report.partition(first)
+    before, start, rest = report.partition(first)
     _, ended, after = rest.partition(last)
-    return before + part + after if found and ended else None
+    return before + part + after if start and ended else None
 
 
 def page_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:

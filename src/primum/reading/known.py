@@ -114,8 +114,8 @@ them as classes."
     counted = f"{where} has {len(values)} different numbers in {counts.sum()} labels"
     if not is_numeric_target(values, counts):
         many = values.dtype.kind in "iuf" and len(values) > MAX_CODES
-        how = f"{counted}, which are predicted as classes; {SAY_NUMBERS} predicts numbers."
-        return TargetKind(CLASSES, how if many else "")
+        sentence = f"{counted}, which are predicted as classes; {SAY_NUMBERS} predicts numbers."
+        return TargetKind(CLASSES, sentence if many else "")
     if len(values) <= MAX_CODES and counts.sum() >= MIN_LABELS_PER_NUMBER * len(values):
         raise ValueError(
             f"{counted}, which may be classes or numbers to predict: pass {SAY_CLASSES} or "

@@ -54,9 +54,9 @@ class ClassifierRows:
         """Return a classifier fitted to some rows; groups are kept together where it is tuned."""
         codes = self.codes[rows]
         if self.groups is not None:
-            known, estimator = np.flatnonzero(codes >= 0), clone(entry.estimator)
-            own = known if entry.uses_unlabeled else np.arange(len(known))
-            keep_groups(estimator, own, codes[known], self.groups[rows][known])
+            labeled, estimator = np.flatnonzero(codes >= 0), clone(entry.estimator)
+            positions = labeled if entry.uses_unlabeled else np.arange(len(labeled))
+            keep_groups(estimator, positions, codes[labeled], self.groups[rows][labeled])
             entry = replace(entry, estimator=estimator)
         return entry.fit(take_rows(self.X, rows), codes, self.weight_of(rows))
 

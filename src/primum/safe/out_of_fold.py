@@ -382,10 +382,10 @@ class OutOfFold(Generic[Kind]):
         stacked, rows = np.empty(scores.shape[:2]), self.held_out.rows
         for number, fold in enumerate(self.folds):
             others = np.flatnonzero(~np.isin(rows, fold.test))
-            own, weights = self.held_out.fold_of == number, baseline
+            in_fold, weights = self.held_out.fold_of == number, baseline
             if len(others):
                 weights, _ = self.weights_of(names, shrinkage, others)
-            stacked[own] = scores[own] @ weights
+            stacked[in_fold] = scores[in_fold] @ weights
         return stacked
 
     @property

@@ -131,7 +131,7 @@ class OpenColumns:
         return faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
 
     @cached_property
-    def taken(self) -> Floats:
+    def weighted_columns(self) -> Floats:
         """The columns of M that belong to the rows, weighted."""
         M, weight = self.columns.take(self.rows), self.columns.weight
         return M if weight is None else M * np.sqrt(weight[self.rows])
@@ -177,7 +177,7 @@ class OpenColumns:
 
     def across(self, b: Floats) -> Floats:
         """Return ``M'b`` for the rows."""
-        return np.asarray(self.taken.T @ b)
+        return np.asarray(self.weighted_columns.T @ b)
 
     @cached_property
     def least_norm(self) -> ClassSystem | None:
@@ -196,17 +196,17 @@ class OpenColumns:
     def along(self, g: Floats) -> Floats:
         """Return ``A'g``, the components of ``M'g`` along the directions."""
         if self._one_number:
-            return np.asarray(g @ self.taken)
+            return np.asarray(g @ self.weighted_columns)
         row, D = self._row_and_direction
-        return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.taken)[:, row]))
+        return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.weighted_columns)[:, row]))
 
     def sum(self, x: Floats) -> Floats:
         """Return ``A x``, one column per class."""
         if self._one_number:
-            return np.asarray(self.taken @ x)
+            return np.asarray(self.weighted_columns @ x)
         parts = zip(self.faces, self.split(x), strict=True)
         moves = np.concatenate([face.directions @ part for face, part in parts], axis=1)
-        return self.taken @ moves.T
+        return self.weighted_columns @ moves.T
 
     def along_flat(self, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
@@ -273,7 +273,7 @@ class OpenColumns:
         if held is None and self.by_class_is_faster():
             system = ClassSystem.of(self._products(), self.mask, 1.0 / sigma)
             if system is not None:
-                return self.taken @ system.solve(self.across(g)) - g
+                return self.weighted_columns @ system.solve(self.across(g)) - g
         S = self.gram()
         S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
         step = solve_positive(S, self.along(g), overwrite=held is None)

@@ -650,7 +650,7 @@ def _direction_to(open_labels: OpenColumns, off: Floats) -> Floats:
         system = open_labels.least_norm
         if system is not None:
             Y = system.least_norm(off[open_labels.rows])
-            return flat(open_labels.labels, open_labels.taken @ Y)
+            return flat(open_labels.labels, open_labels.weighted_columns @ Y)
     # Singular values below this fraction of the largest are rounding.
     A, wanted = open_labels.matrix(), open_labels.components(off)
     return np.asarray(np.linalg.lstsq(A.T, wanted, rcond=1e-10)[0])

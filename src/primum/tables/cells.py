@@ -127,7 +127,7 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
     return cells
 
 
-def is_given(cells: Iterable[Any]) -> Mask:
+def is_present(cells: Iterable[Any]) -> Mask:
     """Return which cells, or labels, are not None."""
     return np.array([cell is not None for cell in cells], dtype=bool)
 

@@ -37,7 +37,7 @@ from primum.tables.cells import (
     different_units,
     doubtful_mark,
     hours_of,
-    is_given,
+    is_present,
     marks_by_preference,
     names_of,
     numbers_of,
@@ -316,7 +316,7 @@ def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[st
     if column.kind == "vector":
         return _vector_feature(column, values, missing)
     cells = read_cells(values, column.kind, column.reading, missing)
-    present = _given(cells)
+    present = _present(cells)
     column = replace(column, missing=(len(cells) - len(present)) / max(len(cells), 1))
     is_id = ids is not None and np.array_equal(names_of(values, missing), ids)
     if reason := _useless(column, present, is_id):
@@ -333,16 +333,16 @@ def _feature(column: Column, values: "pd.Series", ids: Any, missing: Sequence[st
 def _vector_feature(column: Column, values: "pd.Series", missing: Sequence[str]) -> Column:
     """Return a column of vectors as a feature, or set aside if all vectors are equal."""
     cells = vectors_of(values, int(column.reading), missing)
-    present = _given(cells)
+    present = _present(cells)
     column = replace(column, missing=1 - len(present) / len(cells))
     if len({vector.tobytes() for vector in present}) == 1:
         return _set_aside(column, "It has the same value in every row.")
     return replace(column, action=_scaled_together(int(column.reading), column.missing))
 
 
-def _given(cells: AnyArray) -> AnyArray:
+def _present(cells: AnyArray) -> AnyArray:
     if cells.dtype == object:
-        return cells[is_given(cells)]
+        return cells[is_present(cells)]
     return cells[~np.isnan(cells)]
 
 
@@ -378,7 +378,7 @@ def _kind_of_objects(
     """Return the kind of a column of objects: text, or a mixture of types."""
     import pandas as pd
 
-    present = _given(objects_of(values, missing))
+    present = _present(objects_of(values, missing))
     if lengths := vector_lengths(present):
         return _vectors(name, present, lengths)
     for cell in present:
@@ -412,7 +412,7 @@ def _has_one_text(rest: "pd.Series", kind: str, reading: str, strange: "pd.Serie
 
 
 def _has_many_numbers(rest: "pd.Series", reading: str) -> bool:
-    return len(np.unique(_given(numbers_of(rest, reading)))) > MAX_LEVELS
+    return len(np.unique(_present(numbers_of(rest, reading)))) > MAX_LEVELS
 
 
 def _notes_on_numbers(rest: "pd.Series", reading: str, decimal: str) -> list[str]:

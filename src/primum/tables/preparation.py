@@ -26,7 +26,7 @@ from primum.reading.classifiers import known_mask
 from primum.tables.cells import (
     as_matrix,
     as_pandas,
-    is_given,
+    is_present,
     numbers_of,
     read_cells,
     readings_of_numbers,
@@ -128,7 +128,7 @@ class ReadCells(TransformerMixin, BaseEstimator):
             return as_matrix(vectors_of(values, int(self.reading), self.missing), int(self.reading))
         cells = read_cells(values, self.kind, self.reading, self.missing)
         if self.kind == "category":
-            cells[~is_given(cells)] = MISSING_LEVEL
+            cells[~is_present(cells)] = MISSING_LEVEL
         return cells
 
     def _numbers(self, values: Any) -> AnyArray:

@@ -22,7 +22,7 @@ from primum.reading.labels import MAX_CODES
 from primum.tables.cells import (
     as_pandas,
     decimal_mark_of,
-    is_given,
+    is_present,
     names_of,
     numbers_of,
     object_array,
@@ -317,8 +317,8 @@ def _check_names(
 def _groups(values: "pd.Series", name: str, labels: AnyArray, missing: Sequence[str]) -> AnyArray:
     """Return the groups; raise an error if a labelled row has none."""
     groups = names_of(values, missing)
-    absent = ~is_given(groups)
-    lost = absent & is_given(labels)
+    absent = ~is_present(groups)
+    lost = absent & is_present(labels)
     if lost.any():
         raise ValueError(
             f"{int(lost.sum())} labelled rows have no group in column {name!r}, the first is row "
@@ -390,7 +390,7 @@ def sampled(
         labels = object_array(None if label is None else NUMBERS for label in labels)
     rng = np.random.default_rng(seed)
     labeled = _labeled_sample(labels, max_rows // 2, rng)
-    unlabeled = np.flatnonzero(~is_given(labels))
+    unlabeled = np.flatnonzero(~is_present(labels))
     n_unlabeled = min(len(unlabeled), max(max_rows - len(labeled), 0))
     chosen = np.concatenate([labeled, rng.choice(unlabeled, n_unlabeled, replace=False)])
     note = (
@@ -403,7 +403,7 @@ def sampled(
 
 def _labeled_sample(labels: AnyArray, max_rows: int, rng: np.random.Generator) -> Index:
     """Return labelled rows of all classes, at most about ``max_rows``."""
-    labeled = np.flatnonzero(is_given(labels))
+    labeled = np.flatnonzero(is_present(labels))
     share = min(max_rows / max(len(labeled), 1), 1.0)
     parts = []
     for name in dict.fromkeys(labels[labeled].tolist()):

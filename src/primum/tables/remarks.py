@@ -48,7 +48,7 @@ from scipy import optimize, sparse, stats
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import counted, listed
 from primum.judging.words import Alert
-from primum.tables.cells import is_given, names_of, read_cells
+from primum.tables.cells import is_present, names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
 from primum.tables.preparation import preparing
 
@@ -109,7 +109,7 @@ def _leaks(
 
 def _only_labeled(problem: "TableProblem") -> tuple[Mask, list[Column], list[str]]:
     """Return the labelled rows, the features, and the names of those filled in these rows only."""
-    labeled = is_given(problem.labels)
+    labeled = is_present(problem.labels)
     used = [column for column in problem.columns if column.used]
     filled = {column.name: problem.X[column.name].notna().to_numpy() for column in used}
     if labeled.all():
@@ -325,7 +325,7 @@ def _belonging(problem: "TableProblem") -> list[Alert]:
     There is none if it is known: none do, or those of one group. Rows whose labels were not drawn
     at random count as unlabelled.
     """
-    frame, arguments, labeled = problem.frame, problem.arguments, is_given(problem.labels)
+    frame, arguments, labeled = problem.frame, problem.arguments, is_present(problem.labels)
     missing, identity = arguments["missing"], arguments["id"]
     if arguments["independent_rows"] or arguments["group"] is not None:
         return []

@@ -253,12 +253,12 @@ def model_table(results: DataFrame, n_further: int) -> PageTable:
     """Return the errors after further labels, for all fits and for those with many rows of D."""
     rows = []
     for which, least in (("all", 0), (f"{n_further} rows or more differ", n_further)):
-        for _, one in model_numbers(results, least).iterrows():
-            cells = [f"{one[key]:.1f} ± {one[f'{key}_se']:.1f}" for key in ("error", "error_own")]
+        for _, row in model_numbers(results, least).iterrows():
+            cells = [f"{row[key]:.1f} ± {row[f'{key}_se']:.1f}" for key in ("error", "error_own")]
             keys = ("error_change", "error_own_change")
-            same = one["arm"] == settling.RANDOM
-            changes = ["" if same else f"{one[k]:+.2f} ± {one[f'{k}_se']:.2f}" for k in keys]
-            names = (ARM_NAMES[one["arm"]], which, one["fits"])
+            same = row["arm"] == settling.RANDOM
+            changes = ["" if same else f"{row[k]:+.2f} ± {row[f'{k}_se']:.2f}" for k in keys]
+            names = (ARM_NAMES[row["arm"]], which, row["fits"])
             rows.append((*names, cells[0], changes[0], cells[1], changes[1]))
     caption = (
         f"Error of the safe stack, in %, fitted again with {n_further} further labels, ± standard "
