@@ -42,6 +42,10 @@ MAX_SAMPLED_ROWS = 20_000
 MAX_COVARIANCE_COLUMNS = 2000
 
 
+# What some of the rows contribute: their moments, if wanted, and the rows in the sample.
+Collected = tuple[Moments | RawMoments | None, tuple[Any, ...]]
+
+
 @dataclass(frozen=True)
 class Sampled:
     """The rows from which a sample of unlabelled rows in memory was drawn.
@@ -92,14 +96,29 @@ def read_sample(inside: ArrayRows, more: Rows, labeled: Any, seed: int) -> tuple
     if not len(positions):
         return labeled[:0], Sampled(0, positions)
     is_dense = not sparse.issparse(labeled) and rows.n_columns <= MAX_COVARIANCE_COLUMNS
-    kernel = _Kernel(positions, is_dense and len(positions) < rows.n_rows)
-    total = rows.map_reduce(kernel.of_block, kernel.join)
+    with_moments = is_dense and len(positions) < rows.n_rows
+
+    def collect(block: Block) -> Collected:
+        found = block_moments(block) if with_moments else None
+        if found is None and first_non_finite(block.X) is not None:
+            refuse_non_finite(block)
+        here = within(positions, block.start, block.n_rows)
+        return found, (block.X[here],) if len(here) else ()
+
+    found, picked = rows.map_reduce(collect, _joined)
     moments = None
-    if isinstance(total.moments, Moments) and not total.moments.of_products:
-        moments = gather_moments([ArrayRows(labeled)], total.moments)
-    X = stack([Block(0, part) for part in total.picked]).X
+    if isinstance(found, Moments) and not found.of_products:
+        moments = gather_moments([ArrayRows(labeled)], found)
+    X = stack([Block(0, part) for part in picked]).X
     X = X if sparse.issparse(X) else np.ascontiguousarray(X)
     return X, Sampled(rows.n_rows, positions, moments)
+
+
+def _joined(one: Collected, other: Collected) -> Collected:
+    """Return what two parts of the rows contribute together."""
+    (first, picked), (second, more) = one, other
+    both = None if first is None or second is None else merged_moments(first, second)
+    return both, picked + more
 
 
 def _drawn(n_rows: int, seed: int) -> Index:
@@ -109,34 +128,3 @@ def _drawn(n_rows: int, seed: int) -> Index:
     # Candidates draw from this sample with another stream of random numbers.
     rng = np.random.default_rng([seed, 1])
     return np.sort(rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What some of the rows contribute: their moments, if wanted, and the rows in the sample."""
-
-    moments: Moments | RawMoments | None
-    picked: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """Collects the rows at some positions."""
-
-    positions: Index
-    with_moments: bool
-
-    def of_block(self, block: Block) -> _Part:
-        """Return what a block contributes; raise an error if it has non-finite values."""
-        moments = block_moments(block) if self.with_moments else None
-        if moments is None and first_non_finite(block.X) is not None:
-            refuse_non_finite(block)
-        here = within(self.positions, block.start, block.n_rows)
-        return _Part(moments, (block.X[here],) if len(here) else ())
-
-    def join(self, first: _Part, second: _Part) -> _Part:
-        """Return what two parts contribute together."""
-        moments = None
-        if first.moments is not None and second.moments is not None:
-            moments = merged_moments(first.moments, second.moments)
-        return _Part(moments, first.picked + second.picked)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.metrics.pairwise import kernel_metrics
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -34,6 +34,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import on_this_machine
 from primum.reading.labels import read_labels, refuse_masked
+from primum.reading.targets import read_targets
 from primum.rows import to_numpy
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -279,6 +280,36 @@ class KnownLabelsScoreMixin:
             weight = check_sample_weight(on_this_machine(sample_weight), predicted)
             sample_weight = weight[labeled]
         return float(self._measure(truth, predicted[labeled], sample_weight=sample_weight))
+
+
+class KnownTargetsScoreMixin(KnownLabelsScoreMixin):
+    """A ``score`` of predicted numbers that ignores rows with unknown targets."""
+
+    _measure = staticmethod(r2_score)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2, the coefficient of determination, over the rows whose target is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets; unknown ones are marked as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for predictions as good as the mean of the targets.
+        """
+        return super().score(X, y, sample_weight)
+
+    @staticmethod
+    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
+        targets = read_targets(y, n_rows)
+        return targets.labeled, targets.targets
 
 
 def _has(method: str) -> Callable[[Any], bool]:

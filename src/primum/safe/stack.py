@@ -30,13 +30,12 @@ unique, even if candidates are equal.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -44,9 +43,9 @@ from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.losses import predicted_codes
 from primum.judging.objectives import DecisionRule
-from primum.methods.base import KnownLabelsScoreMixin
+from primum.methods.base import KnownLabelsScoreMixin, KnownTargetsScoreMixin
 from primum.reading.data import locating_bad_values, open_outside
-from primum.reading.targets import TargetScale, read_targets
+from primum.reading.targets import TargetScale
 from primum.rows import Block, first_non_finite, refuse_non_finite
 from primum.safe.candidates import CandidateModel
 
@@ -258,7 +257,7 @@ class StackPredictionMixin(StackMixin):
         return len(self.classes_)
 
 
-class StackNumberMixin(StackMixin):
+class StackNumberMixin(KnownTargetsScoreMixin, StackMixin):
     """Predictions of numbers: weighted standardised scores, converted to the unit of the targets.
 
     ``target_mean_`` and ``target_scale_`` are the mean and the standard deviation of the known
@@ -267,7 +266,6 @@ class StackNumberMixin(StackMixin):
 
     target_mean_: float
     target_scale_: float
-    _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
 
     def predict(self, X: Any) -> Any:
         """Return the predicted number of every row.
@@ -291,30 +289,6 @@ class StackNumberMixin(StackMixin):
         self, weights: dict[str, float], models: dict[str, CandidateModel]
     ) -> "StackedRegressor":
         return self._filled(StackedRegressor(), weights, models)
-
-    @staticmethod
-    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
-        targets = read_targets(y, n_rows)
-        return targets.labeled, targets.targets
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the R^2 of the predictions, over the rows whose target is known.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Targets; rows whose target is unknown are ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row.
-
-        Returns
-        -------
-        float
-            One minus the mean squared error divided by the variance of the known targets.
-        """
-        return super().score(X, y, sample_weight)
 
 
 class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):

@@ -91,17 +91,14 @@ def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floa
     """Solve ``(I + sigma A A') x = b`` roughly by conjugate gradients; None if that takes long."""
     inside = np.zeros(columns.shape[1])  # multiplying by it is cheaper than copying most of M
     inside[face.rows] = sigma
-    x, residual, direction, square = np.zeros_like(b), b, b, float(b @ b)
-    enough = ROUGH_RESIDUAL**2 * square
-    for _ in range(MAX_ROUGH_STEPS):
-        image = direction + columns.accumulate(inside * columns.project(direction))
-        length = square / float(direction @ image)
-        x, residual = x + length * direction, residual - length * image
-        before, square = square, float(residual @ residual)
-        if square <= enough:
-            return x
-        direction = residual + (square / before) * direction
-    return None
+
+    def product(x: Floats) -> Floats:
+        return x + columns.accumulate(inside * columns.project(x))
+
+    # SciPy looks at the residual before a step, so the last step needs one more.
+    operator = LinearOperator((len(b), len(b)), matvec=product, dtype=np.float64)
+    x, left = cg(operator, b, rtol=ROUGH_RESIDUAL, maxiter=MAX_ROUGH_STEPS + 1)
+    return None if left else np.asarray(x)
 
 
 def _released(held: HeldDirections, b: Floats) -> Floats:

@@ -5,30 +5,27 @@
 If the optimum is not unique, the w of minimum norm is taken (with the features centred).
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import check_namespace
-from primum._typing import AnyArray, Floats, Index
-from primum.methods.base import KnownLabelsScoreMixin
+from primum._typing import Floats
+from primum.methods.base import KnownTargetsScoreMixin
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
 from primum.reading.data import NumberData, read_regression_arguments
-from primum.reading.targets import KnownTargets, read_targets
+from primum.reading.targets import KnownTargets
 
 
 class LeastSquaresRegressionBase(
-    KnownLabelsScoreMixin, RegressorMixin, LinearEstimator[KnownTargets]
+    KnownTargetsScoreMixin, RegressorMixin, LinearEstimator[KnownTargets]
 ):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
     _read = staticmethod(read_regression_arguments)
-    _measure: ClassVar[Callable[..., float]] = staticmethod(r2_score)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
@@ -85,30 +82,6 @@ class LeastSquaresRegressionBase(
 
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         return coef, intercept
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2, the coefficient of determination, over the rows whose target is known.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Targets; unknown ones are marked as in ``fit``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row.
-
-        Returns
-        -------
-        float
-            1 for perfect predictions, 0 for predictions as good as the mean of the targets.
-        """
-        return super().score(X, y, sample_weight)
-
-    @staticmethod
-    def _known_of(y: Any, n_rows: int) -> tuple[Index, AnyArray]:
-        targets = read_targets(y, n_rows)
-        return targets.labeled, targets.targets
 
 
 class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRegressionBase):

@@ -237,3 +237,19 @@ class LaplacianMachine(ManifoldMachine):
     @property
     def _ratio(self) -> float:
         return self.graph_alpha / self.alpha
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, new or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            For two classes, the second if the decision function is at least 0; for more, the
+            class with the largest decision value, and the first of them if several are equal.
+        """
+        return np.asarray(base.predicted_classes(self.decision_function(X), self.classes_))

@@ -21,7 +21,7 @@ The support vector machine:
 
 In the deformed kernel this is the supervised SVM of scikit-learn on the labelled rows, with
 C = 1 / (2 alpha L), or C_i = w_i / (2 alpha) with weights w_i that add up to 1. K > 2 classes have
-one such SVM for each pair of classes, as in scikit-learn's ``SVC``.
+one such SVM for each pair of classes, as in scikit-learn's ``SVC`` (with ``break_ties=True``).
 """
 
 from typing import Any, ClassVar
@@ -30,9 +30,9 @@ import numpy as np
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from primum._typing import AnyArray, Floats
+from primum._typing import Floats
 from primum.equations import kernel_ridge
-from primum.methods.base import POSITIVE, nearest_probabilities, predicted_classes, with_parameters
+from primum.methods.base import POSITIVE, nearest_probabilities, with_parameters
 from primum.methods.manifold.base import LaplacianMachine, ManifoldData
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 
@@ -164,22 +164,6 @@ class LaplacianLeastSquaresClassifier(LaplacianMachine):
         """
         check_is_fitted(self)
         return self._expand(X, self.dual_coef_) + self.intercept_
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            For two classes, the second if its score is at least 1/2; for more, the class with
-            the largest score, and the first of them if several are equal.
-        """
-        return np.asarray(predicted_classes(self.decision_function(X), self.classes_))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities nearest to the scores, which are not calibrated.
@@ -335,19 +319,3 @@ class LaplacianSVMClassifier(LaplacianMachine):
         """
         check_is_fitted(self)
         return np.asarray(self.svm_.decision_function(self._expand(X, self.expansion_)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the predicted class of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows, new or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            For two classes, the second if the decision function is at least 0; for more, the
-            class with the largest decision value (``SVC`` with ``break_ties=True``).
-        """
-        return np.asarray(predicted_classes(self.decision_function(X), self.classes_))

@@ -162,15 +162,16 @@ def extra_trees(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> Fo
     return forest_model(grow_extra_trees(rows, labels.codes, labels.weight, seeds), labels)
 
 
-def random_forest(
-    X: Any, labels: ClassTargets, seed: Any, scaling: Scaling = standardisation
-) -> ForestModel:
+def random_forest(X: Any, targets: Targets, seed: Any) -> ForestModel:
     """Return a random forest."""
-    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    forest = RandomForestClassifier(N_TREES, n_jobs=1, random_state=seed)
-    forest.fit(X, labels.codes, sample_weight=labels.weight)
-    return forest_model([tree.tree_ for tree in forest.estimators_], labels)
+    of_classes = isinstance(targets, ClassTargets)
+    kind = RandomForestClassifier if of_classes else RandomForestRegressor
+    y = targets.y if of_classes else targets.values[:, 0]
+    forest = kind(N_TREES, n_jobs=1, random_state=seed)
+    forest.fit(X, y, sample_weight=targets.weight)
+    return forest_model([tree.tree_ for tree in forest.estimators_], targets)
 
 
 def extra_trees_of_numbers(
@@ -313,11 +314,7 @@ class ForestRegressor(CandidateRegressor):
     """
 
     def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
-        from sklearn.ensemble import RandomForestRegressor
-
-        forest = RandomForestRegressor(N_TREES, n_jobs=1, random_state=self.random_state)
-        forest.fit(X, numbers.values[:, 0], sample_weight=numbers.weight)
-        return forest_model([tree.tree_ for tree in forest.estimators_], numbers)
+        return random_forest(X, numbers, self.random_state)
 
 
 class BoostingRegressor(CandidateRegressor):
