@@ -204,7 +204,7 @@ def test_curves_over_labelled_rows_need_enough_of_them():
     assert names == {"baseline", "self-learning", "neighbours"}
 
 
-@pytest.mark.slow  # test_runner.py and test_workers.py start such processes too
+@pytest.mark.slow  # test_runner.py and test_run.py start such processes too
 def test_runs_and_processes_agree():
     X, y = partly()
     one, two = (primum.compare(X, y, **QUICK, n_jobs=n, curves=False) for n in (1, 2))

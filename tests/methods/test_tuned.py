@@ -180,7 +180,7 @@ class TestSameAsGridSearch:
 
     def test_parallel_folds(self):
         X, y = partly_labelled()
-        # In threads, which start at once; test_safe.py has processes.
+        # In threads, which start at once; tests/safe/test_classifier.py has processes.
         with joblib.parallel_config("threading"):
             one, two = (ICLSClassifierCV(ALPHAS, METRICS, cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
         np.testing.assert_array_equal(

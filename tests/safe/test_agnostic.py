@@ -117,7 +117,7 @@ def test_groups_and_parallel_fits_change_nothing_else():
     X, y, X_u, _ = two_classes(40, 30, 3)
     X, y = np.vstack([X, X_u]), np.r_[y, np.full(30, -1)]
     groups = np.arange(70) % 8
-    # In threads, which start at once; test_safe.py has processes.
+    # In threads, which start at once; test_classifier.py has processes.
     with joblib.parallel_config("threading"):
         one, two = (
             AgnosticClassifier(QUICK.candidates, cv=GroupKFold(4), n_jobs=n).fit(

@@ -249,7 +249,7 @@ def test_two_classes_have_no_remark_on_several(tmp_path):
 
 def test_the_documented_example(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "experiments.md").read_text()
     (code,) = (
         c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "write_report" in c
     )
