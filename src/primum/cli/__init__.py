@@ -11,12 +11,12 @@ def main() -> None:
     """Run the command line."""
     try:
         from primum.cli.main import primum
+
+        primum(prog_name="primum")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in EXTRAS:
             raise
         sys.exit(f"The command primum needs {missing.name}: pip install 'primum[{COMMAND}]'.")
-    try:
-        primum(prog_name="primum")
     except OSError as problem:  # click itself handles a closed pipe
         if problem.errno not in DISK_FULL:
             raise

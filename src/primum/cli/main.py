@@ -1,14 +1,10 @@
 """The group of all commands."""
 
+from importlib import import_module
+
 import click
 
 import primum as package
-from primum.cli.compare import compare
-from primum.cli.datasets import datasets
-from primum.cli.fit import fit
-from primum.cli.predict import predict
-from primum.cli.reproduce import reproduce
-from primum.cli.settle import settle
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -16,7 +12,21 @@ HELP = """Semi-supervised learning that aims not to do worse than supervised lea
 
 Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
 """
-COMMANDS = [compare, settle, fit, predict, datasets, reproduce]
+COMMANDS = ["compare", "settle", "fit", "predict", "datasets", "reproduce"]
 
-primum = click.Group("primum", COMMANDS, help=HELP, context_settings=SETTINGS)
+
+class Commands(click.Group):
+    """The commands, each imported when it is first used: only two of them need the experiments."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
+        return COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: D102
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"primum.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+primum = Commands("primum", help=HELP, context_settings=SETTINGS)
 click.version_option(package.__version__, prog_name="primum")(primum)
