@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,14 @@ KNOWS = {
 }
 
 
+@cache
+def nodes(path):
+    """Return all nodes of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported_modules(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
             yield node.module
@@ -65,10 +72,15 @@ BESIDE = {
 
 
 def imported_names(path):
-    """Yield (module of this package, name) for every import of a file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Yield (module of this package, name) for every import of a file, and for ``primum.name``."""
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "primum":
             yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            parts = (alias.name.rpartition(".") for alias in node.names)
+            yield from ((module, name) for module, _, name in parts if module[:6] == "primum")
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "primum":
+            yield "primum", node.attr
 
 
 def room_of(module):
@@ -83,6 +95,8 @@ def crossings():
         own = place if place in ROOMS else None
         for module, name in imported_names(path):
             full = f"{module}.{name}" if room_of(module) is None else module
+            if module == "primum" and name in primum.__all__:  # the front door
+                full = getattr(primum, name).__module__
             if room_of(full) not in (None, own):
                 yield path.relative_to(PACKAGE).as_posix(), own, full, name
 
@@ -103,6 +117,44 @@ def test_no_private_name_crosses_a_border():
         if any(part.startswith("_") for part in (*module.split(".")[1:], name))
     ]
     assert private_names == []
+
+
+def private_attributes(path):
+    """Yield the private names that a file looks up in objects; subclasses inherit theirs."""
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and private(node.attr):
+            if ast.unparse(node.value) not in ("self", "super()"):
+                yield node.attr
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
+            yield from (
+                argument.value
+                for argument in node.args
+                if isinstance(argument, ast.Constant) and private(str(argument.value))
+            )
+
+
+def defined_names(path):
+    """Yield all names that a file binds."""
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def test_private_attributes_belong_to_the_room_that_uses_them():
+    """Those of other libraries are in one file (``os._exit`` is documented)."""
+    files = {path: path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")}
+    own = {}
+    for path, room in files.items():
+        own.setdefault(room, {"_exit"}).update(defined_names(path))
+    foreign = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path, room in files.items()
+        for name in private_attributes(path)
+        if name not in own[room]
+    }
+    assert {line for line in foreign if not line.startswith("_sklearn.py")} == set()
 
 
 def test_what_stands_beside_the_rooms_imports_none_of_them():
@@ -157,12 +209,15 @@ print(*sys.modules)
 primum.ICLSClassifier
 print(*sys.modules)
 print(primum.simulated.two_gaussians is not None, primum.solvers.__name__)
+from primum.cli.main import primum as commands
+print(*(commands.get_command(None, name).name for name in ("compare", "settle", "fit", "predict")))
+print(*sys.modules)
 """
 
 
 @pytest.fixture(scope="module")
 def steps():
-    """What is loaded at first, with the package, and with an estimator; and names of two rooms."""
+    """What is loaded at first, with the package, with an estimator and, at last, with commands."""
     return fresh(STEPS)
 
 
@@ -212,6 +267,11 @@ def test_lazy_names_are_those_of_their_modules(package):
 def test_unknown_names_are_refused(package):
     with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'Unknown'"):
         package.Unknown  # noqa: B018
+
+
+def test_commands_load_no_experiments_but_those_that_run_them(steps):
+    assert steps[4] == "compare settle fit predict"
+    assert not [name for name in steps[5].split() if name.startswith("primum.experiments")]
 
 
 def test_rooms_are_attributes_of_the_package(steps):
@@ -285,7 +345,7 @@ INHERITED = {
 
 
 def private_sklearn_names(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
             for alias in node.names:
                 if any(map(private, [*node.module.split("."), alias.name])):

@@ -87,6 +87,11 @@ def logistic_regression_cv(**parameters: Any) -> LogisticRegressionCV:
     return LogisticRegressionCV(**parameters)
 
 
+def metric_module(scorer: Any) -> str:
+    """Return the name of the module of a scorer's metric; "" if it is not known."""
+    return getattr(getattr(scorer, "_score_func", None), "__module__", "")
+
+
 CLASSIFIER, REGRESSOR = "classifier", "regressor"
 
 

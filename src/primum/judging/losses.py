@@ -47,6 +47,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import average_precision_score, check_scoring, get_scorer_names
 
+from primum._sklearn import metric_module
 from primum._typing import AnyArray, Floats, Index
 from primum.judging.objectives import (
     AVERAGE_PRECISION,
@@ -362,8 +363,7 @@ def named_scorer(scoring: Any, stored: StoredModel) -> Any:
 def read_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
     scorer = named_scorer(full_scoring(scoring), StoredClassifier())
-    function = getattr(scorer, "_score_func", None)
-    if getattr(function, "__module__", "").endswith("_regression"):
+    if metric_module(scorer).endswith("_regression"):
         raise ValueError(
             f"scoring={scoring!r} is for numeric targets: choose one for classes, such as "
             "'accuracy' or 'roc_auc'."
@@ -627,7 +627,7 @@ class StoredRegressor(RegressorMixin, StoredModel):
 def read_number_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
     scorer = named_scorer(scoring, StoredRegressor())
-    home = getattr(getattr(scorer, "_score_func", None), "__module__", "")
+    home = metric_module(scorer)
     if home.startswith("sklearn.") and not home.endswith("_regression"):
         raise ValueError(
             f"scoring={scoring!r} is for classes: choose one for numeric targets, such as {RMSE!r} "

@@ -79,7 +79,6 @@ class KernelClassifier(
     degree: float = 3
     coef0: float = 1
     kernel_params: dict[str, Any] | None = None
-    _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({*kernel_metrics(), "precomputed"}), callable],
         "gamma": [StrOptions({"scale"}), *base.NOT_NEGATIVE, None],

@@ -180,9 +180,9 @@ def plot_constraint_set(
 
 
 def score_parameters(clf: LeastSquaresBase) -> Floats:
-    """Return the parameters of the score, intercept first."""
-    coef, intercept = clf._score_parameters
-    return np.concatenate([[intercept], coef]) if clf.fit_intercept else coef
+    """Return the parameters of the score of two classes, intercept first."""
+    coef = clf.coef_[0]
+    return np.concatenate([clf.intercept_ + 0.5, coef]) if clf.fit_intercept else coef
 
 
 def new_figure(width: float, height: float) -> Any:

@@ -339,15 +339,15 @@ NumberArguments = FitArguments[KnownTargets]
 
 
 def read_arguments(
-    estimator: BaseEstimator, *arguments: Any, possible: Any = None, label_bounds: Any = None
+    estimator: BaseEstimator, *arguments: Any, multi_class: bool = True, **partial: Any
 ) -> ClassArguments:
     """Validate (X, y, X_unlabeled, sample_weight) and partial labels for a classifier's ``fit``.
 
-    More than two classes raise an error, unless the estimator has set ``_several_classes``.
+    More than two classes raise an error, unless ``multi_class``.
     """
 
     def read(y: Any, n_rows: int) -> tuple[KnownLabels, LabelSet | None]:
-        return _read_labels(estimator, y, n_rows, possible, label_bounds)
+        return _read_labels(estimator, y, n_rows, multi_class, **partial)
 
     given = _read_arguments(estimator, read, *arguments)
     check_every_class_has_weight(given.labels, given.weight)
@@ -417,7 +417,12 @@ def _dtypes(home: ArrayBackend | None) -> Any:
 
 
 def _read_labels(
-    estimator: BaseEstimator, y: Any, n_rows: int, possible: Any, label_bounds: Any
+    estimator: BaseEstimator,
+    y: Any,
+    n_rows: int,
+    multi_class: bool,
+    possible: Any = None,
+    label_bounds: Any = None,
 ) -> tuple[KnownLabels, LabelSet | None]:
     """Return the labels and, given partial labels, the label sets of the rows without a label."""
     labels = find_labels(y, n_rows)
@@ -426,8 +431,7 @@ def _read_labels(
         labels, mask = read_possible(on_this_machine(possible), labels)
         mask = mask[labels.unlabeled]
         sets = None if mask.all() else Simplex.of_rows(mask)
-    several = getattr(estimator, "_several_classes", False)
-    check_labels(labels, multi_class=several, method=type(estimator).__name__)
+    check_labels(labels, multi_class=multi_class, method=type(estimator).__name__)
     if label_bounds is not None:
         sets = read_label_bounds(on_this_machine(label_bounds), labels)
     return labels, sets

@@ -207,7 +207,6 @@ class SafeClassifier(
     True
     """
 
-    _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "cost": [Mapping, "array-like", None],
         "positive": [object],

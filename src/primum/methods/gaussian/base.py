@@ -136,7 +136,6 @@ class GenerativeClassifier(
 ):
     """Gaussian classes with one covariance, so that the decision function is linear."""
 
-    _several_classes: ClassVar[bool] = True
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
 
     covariance: str = field(default="full", kw_only=False)

@@ -148,7 +148,6 @@ class LeastSquaresBase(
     predicted, and the first of them if several are equal.
     """
 
-    _several_classes: ClassVar[bool] = True
     _read = staticmethod(read_arguments)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray

@@ -195,7 +195,8 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
     )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            several = self._several_classes
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight, multi_class=several)
             self._fit_given(given)
             self.supervised_ = self._fit_twin(given)
         return self

@@ -88,7 +88,8 @@ def read_machine_data(
     estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
 ) -> MachineData:
     """Validate the arguments of ``fit`` and stack the rows that the machine uses."""
-    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight)
+    several = estimator._several_classes
+    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight, multi_class=several)
     refuse_other_library(estimator, given.home)
     labels, index, more = given.labels, given.labels.labeled[given.known], given.X[:0]
     if estimator._uses_unlabeled:
