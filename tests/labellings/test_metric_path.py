@@ -5,7 +5,7 @@ import pytest
 
 from generate import least_squares_family, several_classes, two_classes
 from primum import LeastSquaresClassifier
-from primum.labellings.implicit import implicit_problem, implicit_problems
+from primum.labellings.implicit import ImplicitProblems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows, LabeledRows
 
@@ -22,11 +22,11 @@ def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_la
     labeled = LabeledRows(X, targets_of(codes, n_classes), np.linspace(1, 2, n_labeled))
     family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=fit_intercept)
     twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fitted_to(labeled)
-    given = {"alpha_labeled": alpha_labeled, "supervised": twin}
-    together = implicit_problems(family, metrics=METRICS, **given)
+    problems = ImplicitProblems(family, alpha_labeled, twin)
+    together = problems.of_all(METRICS)
     rng = np.random.default_rng(0)
     for metric, shared in zip(METRICS, together, strict=True):
-        alone = implicit_problem(family, metric=metric, **given)
+        alone = problems.of(metric)
         assert (shared.determined, shared.tie_break) == (alone.determined, alone.tie_break)
         for _ in range(3):
             v = rng.normal(size=(40, 3) if n_classes == 3 else 40)

@@ -13,7 +13,7 @@ from primum import (
     USMClassifier,
 )
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import implicit_problem
+from primum.labellings import ImplicitProblems
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve
 from reference import arrays, reference_problems
@@ -119,7 +119,7 @@ class TestFewerLabelsThanFeatures:
         labeled = LabeledRows(X, y.astype(float))
         family = least_squares_family(labeled, ArrayRows(X_u), alpha=0.0, fit_intercept=True)
         supervised = (theta[1:], theta[0] - mean @ theta[1:])
-        problem = implicit_problem(family, metric=metric, alpha_labeled=0.0, supervised=supervised)
+        problem = ImplicitProblems(family, 0.0, supervised).of(metric)
         q = solve(problem.problem, solver="newton", tol=1e-10, max_iter=1000).labels
         coef, intercept = family.equations.decode(family.gamma(q))
         expected = self.problem["methods"][method]["decision_test"]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from generate import least_squares_family, several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
 from primum.experiments.as_published import PublishedICLS
-from primum.labellings import Simplex, family, implicit_problem
+from primum.labellings import ImplicitProblems, Simplex, family
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve_implicit
 
@@ -179,13 +179,8 @@ def solved_as_several_classes(clf, X, y, X_u, weight=None):
     unlabeled = ArrayRows(X_u, weight=None if weight is None else weight[len(X) :])
     family = least_squares_family(labeled, unlabeled, alpha=clf.alpha, fit_intercept=True)
     coef, level = clf.supervised_.coef_[0], clf.supervised_.intercept_[0] + 0.5
-    problem = implicit_problem(
-        family,
-        metric=clf.metric,
-        alpha_labeled=clf.alpha,
-        supervised=(np.column_stack([-coef, coef]), np.array([1 - level, level])),
-        labels=Simplex(2),
-    )
+    twin = np.column_stack([-coef, coef]), np.array([1 - level, level])
+    problem = ImplicitProblems(family, clf.alpha, twin, Simplex(2)).of(clf.metric)
     q = solve_implicit(problem, solver="auto", tol=clf.tol, max_iter=10_000).labels
     return *family.equations.decode(family.gamma(q)), q
 

@@ -5,9 +5,8 @@ from primum.labellings.family import LeastSquaresFamily
 from primum.labellings.implicit import (
     METRICS,
     ImplicitProblem,
+    ImplicitProblems,
     chosen_metric,
-    implicit_problem,
-    implicit_problems,
     metric_of_rows,
     share_of_all,
     with_prior,

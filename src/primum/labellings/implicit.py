@@ -47,7 +47,6 @@ them is computed from the unlabelled rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,42 +154,65 @@ class ImplicitProblem:
         return "half" if self.tie is None else "twin"
 
 
-def implicit_problem(
-    family: LeastSquaresFamily,
-    *,
-    metric: str | float,
-    alpha_labeled: float,
-    supervised: Linear,
-    tie_break: str = "twin",
-    labels: LabelSet | None = None,
-    loss: LabeledLoss | None = None,
-) -> ImplicitProblem:
-    """Return the problem of a metric and a label set; None means [0, 1] or the simplex.
+@dataclass(frozen=True)
+class ImplicitProblems:
+    """The problems of one supervised twin and one label set, for any metric.
 
-    ``supervised`` is the twin's (coefficients, intercept), ``loss`` the labelled loss, if known.
+    Attributes
+    ----------
+    family : LeastSquaresFamily
+        The fits to all rows.
+    alpha_labeled : float
+        Ridge of the labelled loss.
+    supervised : (coefficients, intercept)
+        Those of the twin.
+    labels : LabelSet or None
+        The label sets of the unlabelled rows; None means [0, 1] or the simplex.
+    loss : LabeledLoss or None
+        The labelled loss, if known.
+    tie_break : {"twin", "half"}
+        How ties are broken.
     """
-    coordinates, labels = family.coordinates, family.label_sets(labels)
-    twin, total, share = coordinates.encode(*supervised), family.labeled.total, share_of_all(metric)
-    unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
-    if metric == "euclidean":
-        W = np.linalg.qr(coordinates.full_basis)[1]
-        goal = W @ twin
-        # Coefficients have units: measure relative to the supervised ones.
-        scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
-    else:
-        loss = loss or family.labeled_loss(alpha_labeled)
-        W, goal = loss.W, loss.goal
-        if share > 0:
-            W = _mixed_metric(loss.W, share, coordinates.weight / total)
-            goal, unit = W @ twin, 2.0 / coordinates.weight
+
+    family: LeastSquaresFamily
+    alpha_labeled: float
+    supervised: Linear
+    labels: LabelSet | None = None
+    loss: LabeledLoss | None = None
+    tie_break: str = "twin"
+
+    def of(self, metric: str | float) -> ImplicitProblem:
+        """Return the problem of a metric."""
+        family, coordinates, share = self.family, self.family.coordinates, share_of_all(metric)
+        labels, twin = family.label_sets(self.labels), coordinates.encode(*self.supervised)
+        total = family.labeled.total
+        unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
+        if metric == "euclidean":
+            W = np.linalg.qr(coordinates.full_basis)[1]
+            goal = W @ twin
+            # Coefficients have units: measure relative to the supervised ones.
+            scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
         else:
-            determined = loss.determined or family.unlabeled.n_rows == 0
-            if not determined and tie_break != "half":
-                return _tied_problem(family, labels, loss, twin, unit)
-            floor = 0.5 * unit * loss.rest
-    target = goal - W @ coordinates.solve(family.labeled_sum)
-    problem = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
-    return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
+            loss = self.loss or family.labeled_loss(self.alpha_labeled)
+            W, goal = loss.W, loss.goal
+            if share > 0:
+                W = _mixed_metric(loss.W, share, coordinates.weight / total)
+                goal, unit = W @ twin, 2.0 / coordinates.weight
+            else:
+                determined = loss.determined or family.unlabeled.n_rows == 0
+                if not determined and self.tie_break != "half":
+                    return _tied_problem(family, labels, loss, twin, unit)
+                floor = 0.5 * unit * loss.rest
+        target = goal - W @ coordinates.solve(family.labeled_sum)
+        problem = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
+        return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
+
+    def of_all(self, metrics: Sequence[str | float]) -> list[ImplicitProblem]:
+        """Return the problems of several metrics, which share most of their work."""
+        axes = _MetricAxes(self) if len(metrics) > 1 else None
+        return [
+            (axes and axes.problem(share_of_all(metric))) or self.of(metric) for metric in metrics
+        ]
 
 
 def with_prior(
@@ -277,40 +299,16 @@ def _tied_problem(
     return ImplicitProblem(tie.loss(unit, floor), False, tie)
 
 
-def implicit_problems(
-    family: LeastSquaresFamily,
-    *,
-    metrics: Sequence[str | float],
-    alpha_labeled: float,
-    supervised: Linear,
-    labels: LabelSet | None = None,
-) -> list[ImplicitProblem]:
-    """Return the problems of several metrics, each as ``implicit_problem`` defines it.
-
-    ``supervised`` is the twin's (coefficients, intercept).
-    """
-    axes = None
-    if len(metrics) > 1:
-        axes = _MetricAxes(family, alpha_labeled, supervised, family.label_sets(labels))
-    alone = partial(
-        implicit_problem, family, alpha_labeled=alpha_labeled, supervised=supervised, labels=labels
-    )
-    return [
-        (axes and axes.problem(share_of_all(metric))) or alone(metric=metric) for metric in metrics
-    ]
-
-
 class _MetricAxes:
     """The directions V in which the labelled metric and that of all rows are both diagonal."""
 
-    def __init__(
-        self, family: LeastSquaresFamily, alpha_labeled: float, supervised: Linear, labels: LabelSet
-    ) -> None:
-        self.family, self.labels, coordinates = family, labels, family.coordinates
-        self.loss = loss = _DiagonalLoss.of(family, alpha_labeled)
+    def __init__(self, problems: ImplicitProblems) -> None:
+        self.family = family = problems.family
+        self.labels, coordinates = family.label_sets(problems.labels), family.coordinates
+        self.loss = loss = _DiagonalLoss.of(family, problems.alpha_labeled)
         self.columns = family.columns(loss.Vt @ coordinates.full_basis.T)
         self.of_labeled = loss.Vt @ coordinates.solve(family.labeled_sum)
-        self.twin = loss.Vt @ coordinates.encode(*supervised)
+        self.twin = loss.Vt @ coordinates.encode(*problems.supervised)
 
     def problem(self, share: float) -> ImplicitProblem | None:
         """Return the problem of the metric s, or None if it has a tie or the metric has no s."""

@@ -129,15 +129,8 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         else:
             twin = span.coordinates(self._fit_twin(data, alpha))
             self.metric_ = labellings.metric_of_rows(self.metric, data.labeled, self.fit_intercept)
-        problem = labellings.implicit_problem(
-            family,
-            metric=self.metric_,
-            alpha_labeled=alpha,
-            supervised=twin,
-            tie_break=self._tie_break,
-            labels=labels,
-            loss=loss,
-        )
+        problems = labellings.ImplicitProblems(family, alpha, twin, labels, loss, self._tie_break)
+        problem = problems.of(self.metric_)
         if shares is not None and data.unlabeled.n_rows:
             problem = labellings.with_prior(problem, family, shares)
         fit = self._solve(used, family, problem, twin)

@@ -26,7 +26,14 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import MAX_FACTORISED_NUMBERS
-from primum.labellings import METRICS, ImplicitProblem, Labelling, LeastSquaresFamily, ShareBounds
+from primum.labellings import (
+    METRICS,
+    ImplicitProblem,
+    ImplicitProblems,
+    Labelling,
+    LeastSquaresFamily,
+    ShareBounds,
+)
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
@@ -124,15 +131,10 @@ class FoldTask:
         for alpha, twin in ((grid.alphas[number], twins[number]) for number in order):
             equations = path.at(alpha)
             family = LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
-            problems = labellings.implicit_problems(
-                family,
-                metrics=metrics,
-                alpha_labeled=alpha if grid.alpha_labeled is None else grid.alpha_labeled,
-                supervised=twin,
-                labels=self.data.label_set,
-            )
+            alpha_labeled = alpha if grid.alpha_labeled is None else grid.alpha_labeled
+            problems = ImplicitProblems(family, alpha_labeled, twin, self.data.label_set)
             solutions, proven = [], []
-            for problem in problems:
+            for problem in problems.of_all(metrics):
                 if self.shares is not None:
                     problem = labellings.with_prior(problem, family, self.shares)
                 q, is_optimal = _solve(problem, grid, start)
