@@ -317,7 +317,7 @@ def _measure_of_scorer(scoring: Any) -> Measure:
     return Measure(f"loss (minus {scoring_name(scoring)})", "", 1.0, 3)
 
 
-class StoredModel(BaseEstimator):
+class FixedModel(BaseEstimator):
     """A model whose predictions are already known, for scikit-learn's scorers."""
 
     def __init__(self, predictions: Predictions = NO_ROWS) -> None:
@@ -328,7 +328,7 @@ class StoredModel(BaseEstimator):
         return self
 
 
-class StoredClassifier(ClassifierMixin, StoredModel):
+class FixedClassifier(ClassifierMixin, FixedModel):
     """A classifier whose predictions are already known."""
 
     def __init__(
@@ -351,7 +351,7 @@ class StoredClassifier(ClassifierMixin, StoredModel):
         return np.asarray(self.predictions.needed_scores)
 
 
-def named_scorer(scoring: Any, stored: StoredModel) -> Any:
+def named_scorer(scoring: Any, stored: FixedModel) -> Any:
     """Return scikit-learn's scorer of a name or a callable, for a model of stored predictions."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = get_close_matches(scoring, [*get_scorer_names(), RECALL], 1)
@@ -362,7 +362,7 @@ def named_scorer(scoring: Any, stored: StoredModel) -> Any:
 
 def read_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
-    scorer = named_scorer(full_scoring(scoring), StoredClassifier())
+    scorer = named_scorer(full_scoring(scoring), FixedClassifier())
     if metric_module(scorer).endswith("_regression"):
         raise ValueError(
             f"scoring={scoring!r} is for numeric targets: choose one for classes, such as "
@@ -375,7 +375,7 @@ def _minus_score(
     scorer: Any, classes: AnyArray, part: Predictions, weight: Floats | None = None
 ) -> float:
     """Return minus the score of predictions, or NaN if it is undefined without some class."""
-    score = partial(_score_of, scorer, StoredClassifier(part, classes), classes[part.truth], weight)
+    score = partial(_score_of, scorer, FixedClassifier(part, classes), classes[part.truth], weight)
     if len(np.unique(part.truth)) == len(classes):
         return -score()
     try:
@@ -384,7 +384,7 @@ def _minus_score(
         return float("nan")
 
 
-def _score_of(scorer: Any, stored: StoredModel, truth: AnyArray, weight: Floats | None) -> float:
+def _score_of(scorer: Any, stored: FixedModel, truth: AnyArray, weight: Floats | None) -> float:
     """Return what a scorer of scikit-learn says of stored predictions."""
     rows = np.arange(len(truth))[:, None]
     options = {} if weight is None else {"sample_weight": weight}
@@ -616,7 +616,7 @@ def _is_number_loss(scoring: Any) -> bool:
     return isinstance(scoring, str) and scoring in NUMBER_LOSSES
 
 
-class StoredRegressor(RegressorMixin, StoredModel):
+class FixedRegressor(RegressorMixin, FixedModel):
     """A regressor whose predictions are already known."""
 
     def predict(self, X: Any) -> Floats:
@@ -626,7 +626,7 @@ class StoredRegressor(RegressorMixin, StoredModel):
 
 def read_number_scorer(scoring: Any) -> Any:
     """Return the scorer that a name or a callable stands for; raise an error for any other."""
-    scorer = named_scorer(scoring, StoredRegressor())
+    scorer = named_scorer(scoring, FixedRegressor())
     home = metric_module(scorer)
     if home.startswith("sklearn.") and not home.endswith("_regression"):
         raise ValueError(
@@ -638,7 +638,7 @@ def read_number_scorer(scoring: Any) -> Any:
 
 def _minus_number_score(scorer: Any, part: Predictions, weight: Floats | None = None) -> float:
     """Return minus the score of predictions, or NaN if it is undefined."""
-    return -_unless_warned(partial(_score_of, scorer, StoredRegressor(part), part.truth, weight))
+    return -_unless_warned(partial(_score_of, scorer, FixedRegressor(part), part.truth, weight))
 
 
 def check_number_folds(

@@ -1,6 +1,6 @@
 """Rows in memory, in files or on a cluster, processed block by block."""
 
-from primum.rows.array import BLOCK_NUMBERS, ArrayRows, LabeledRows
+from primum.rows.array import BLOCK_NUMBERS, ArrayRows, LabeledRows, as_dense
 from primum.rows.base import (
     Block,
     Rows,

@@ -111,6 +111,11 @@ class LabeledRows:
         return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
 
 
+def as_dense(X: Any) -> Floats:
+    """Return dense or sparse rows as a NumPy array."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+
+
 class _DenseReader:
     """Reads blocks of a NumPy array, and is the base of the other readers."""
 

@@ -29,7 +29,7 @@ from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
-from primum.rows import ArrayRows, chain, is_outside
+from primum.rows import ArrayRows, as_dense, chain, is_outside
 from primum.safe.stack import codes_of_scores, codes_of_stacks
 
 if TYPE_CHECKING:
@@ -379,12 +379,8 @@ def _are_equal(X: Any, other: Any) -> bool:
     if sparse.issparse(X) and sparse.issparse(other):
         difference: Any = other != X
         return bool(difference.nnz == 0)
-    return np.array_equal(_dense(X), _dense(other))
-
-
-def _dense(X: Any) -> Floats:
-    rows: Any = X.toarray() if hasattr(X, "toarray") else X
-    return np.asarray(rows, dtype=np.float64)
+    rows, others = (as_dense(part).astype(np.float64, copy=False) for part in (X, other))
+    return np.array_equal(rows, others)
 
 
 def _are_numbers(index: AnyArray) -> bool:

@@ -29,7 +29,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from primum._typing import AnyArray
-from primum.safe.candidates.base import as_dense, as_given
+from primum.rows import as_dense
+from primum.safe.candidates.base import as_given
 from primum.safe.candidates.wide import find_reduction
 from primum.tables.cells import names_of, object_array
 

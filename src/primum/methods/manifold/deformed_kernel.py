@@ -51,6 +51,7 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.utils import gen_batches
 
 from primum._typing import Floats, Index
+from primum.rows import as_dense
 
 GRAPH_WEIGHTS = ("binary", "heat")
 # With more features, trees find neighbours no faster than computing all distances.
@@ -232,13 +233,13 @@ class DeformedKernel:
             return self
         rows = self.deformation.features
         blocks = list(gen_batches(rows.shape[0], DIAGONAL_BLOCK_ROWS))
-        before = sum(_sum_of_squares(_dense(rows[block])) for block in blocks)
+        before = sum(_sum_of_squares(as_dense(rows[block])) for block in blocks)
         after = sum(_sum_of_squares(self.features(block)) for block in blocks)
         return replace(self, scale=self.scale * before / after) if after else self
 
     def features(self, index: Index | slice = slice(None)) -> Floats:
         """Return rows of V, whose inner products are the values of the deformed kernel."""
-        dense = _dense(self.deformation.features[index])
+        dense = as_dense(self.deformation.features[index])
         solved = solve_triangular(self.factor, dense.T, trans="T", check_finite=False)
         solved *= np.sqrt(self.scale)
         return np.asarray(solved.T)
@@ -264,7 +265,7 @@ class DeformedKernel:
             Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
         """
         rows = self.deformation.features[index].T
-        weights = self._solve(self.scale * (_dense(rows) if coef is None else rows @ coef))
+        weights = self._solve(self.scale * (as_dense(rows) if coef is None else rows @ coef))
         del rows
         if self.deformation.linear:
             return weights
@@ -329,15 +330,11 @@ def _unpermuted(triangle: Floats, order: Index) -> Floats:
 
 def deform_linear(X: Any, penalty: Any) -> Deformation:
     """Return the deformation of the linear kernel of rows, without its matrix."""
-    return Deformation(X, _dense(X.T @ (penalty @ X)), penalty, linear=True)
+    return Deformation(X, as_dense(X.T @ (penalty @ X)), penalty, linear=True)
 
 
 def _sum_of_squares(values: Floats) -> float:
     return float(np.vdot(values, values))
-
-
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
 def factorize(K: Floats) -> tuple[Floats, Index]:

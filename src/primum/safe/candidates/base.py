@@ -90,11 +90,6 @@ def least_squares_model(coef: Floats, intercept: Floats, targets: "Targets") -> 
     return LinearModel(coef, intercept, probabilities=False, are_shares=targets.are_shares)
 
 
-def as_dense(X: Any) -> Floats:
-    """Return rows as an array."""
-    return X if isinstance(X, np.ndarray) else np.asarray(X.toarray())
-
-
 @dataclass(frozen=True)
 class Affine:
     """New features, ``(X / scale) @ directions - shift``; without directions ``X / scale - shift``.

@@ -29,7 +29,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from primum._typing import Floats, Index
 from primum.equations.moments import Moments, gather_moments
 from primum.reading.folds import tuning_folds
-from primum.rows import ArrayRows
+from primum.rows import ArrayRows, as_dense
 from primum.safe.candidates.base import (
     Affine,
     Candidate,
@@ -40,7 +40,6 @@ from primum.safe.candidates.base import (
     Scaling,
     SharedRows,
     Targets,
-    as_dense,
     constant_model,
     least_squares_model,
     linear_model,

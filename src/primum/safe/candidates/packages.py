@@ -27,6 +27,7 @@ from primum._lazy import is_installed, package_advice
 from primum._typing import AnyArray, Floats
 from primum.reading.classifiers import class_scores
 from primum.reading.targets import TargetScale
+from primum.rows import as_dense
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     Candidate,
@@ -38,7 +39,6 @@ from primum.safe.candidates.base import (
     SharedRows,
     Supervised,
     Targets,
-    as_dense,
     constant_model,
     standardisation,
 )

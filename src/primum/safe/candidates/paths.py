@@ -41,6 +41,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
 from primum._typing import Floats, Index
+from primum.rows import as_dense
 
 # Axes this much shorter than the longest one, in squared length, are rounding of their
 # decomposition.
@@ -92,7 +93,7 @@ class Principal:
         mean = np.asarray((weights @ X) / weights.sum()).reshape(-1)
         if X.shape[0] <= X.shape[1]:
             return cls._of_wide(X, mean, weights)
-        centred = (X if isinstance(X, np.ndarray) else X.toarray()) - mean
+        centred = as_dense(X) - mean
         squares, axes = np.linalg.eigh((weights * centred.T) @ centred)
         axes = axes[:, squares > MIN_AXIS_SQUARE * squares.max(initial=0.0)]
         return cls(centred @ axes, axes, mean, weights)
@@ -100,10 +101,7 @@ class Principal:
     @classmethod
     def _of_wide(cls, X: Any, mean: Floats, weight: Floats) -> "Principal":
         """Return rows with at least as many features as rows, from their inner products."""
-        gram = X @ X.T
-        rows = cls.of_gram(
-            np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray()), weight
-        )
+        rows = cls.of_gram(as_dense(X @ X.T), weight)
         return replace(rows, axes=np.asarray(X.T @ rows.axes), mean=mean)
 
     @classmethod

@@ -24,6 +24,7 @@ from scipy.special import expit, softmax
 
 from primum._sklearn import boosted_trees, grow_extra_trees
 from primum._typing import AnyArray, Floats, Index
+from primum.rows import as_dense
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     LOG_OF_ABSENT,
@@ -32,7 +33,6 @@ from primum.safe.candidates.base import (
     NumberTargets,
     Scaling,
     Targets,
-    as_dense,
     constant_model,
     standardisation,
 )
