@@ -24,6 +24,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def shortened(text: str, width: int) -> str:
+    """Return the beginning of a text that is too long for its column, followed by dots."""
+    return text if len(text) <= width else f"{text[: width - 3].rstrip()}..."
+
+
 def wrapped(text: str, indent: str = "") -> str:
     """Return text wrapped to fit a terminal; ``indent`` begins the continuation lines."""
     return "\n".join(

@@ -179,7 +179,8 @@ def test_labels_of_several_people_add_up(compared, call, truth, tmp_path):
         "pass --correct if it was a mistake",
     )
     assert StoredLabelling.read(folder).labels == labels
-    succeeded(call("settle", "report", "wrong.csv", "--correct"))
+    output = succeeded(call("settle", "report", "wrong.csv", "--correct"))
+    assert "wrong.csv: no new labels, 1 label corrected." in output
     assert StoredLabelling.read(folder).labels == {**labels, "r1": other}
 
 

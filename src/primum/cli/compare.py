@@ -4,7 +4,6 @@ It prints plain text, at most 80 characters wide.
 """
 
 import shlex
-import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -23,6 +22,7 @@ from primum._words import (
     key_of,
     listed,
     printable,
+    shortened,
     suggestion,
     wrapped,
 )
@@ -540,7 +540,7 @@ def _classes_text(classes: Sequence[ClassFigures]) -> str:
     head = MODEL_ROW.format("class", "labelled", "recall", "precision", "unlabelled rows")
     rows = [
         MODEL_ROW.format(
-            textwrap.shorten(one.name, 24, placeholder="..."),
+            shortened(one.name, 24),
             one.n_labeled,
             *("-" if share is None else f"{share:.0%}" for share in (one.recall, one.precision)),
             "-" if one.n_unlabeled is None else one.n_unlabeled,
@@ -560,7 +560,7 @@ def _table(result: Comparison) -> str:
 
 def _row(method: MethodResult, measure: Measure) -> str:
     loss = f"{method.loss * measure.scale:.{measure.digits}f}"
-    name = textwrap.shorten(method.name, 18, placeholder="...")
+    name = shortened(method.name, 18)
     if method.verdict is None:
         return ROW.format(name, loss, "", "", "", "")
     verdict, odds = method.verdict, method.verdict.probabilities

@@ -16,6 +16,7 @@ from primum.comparison.labelling_files import (
 )
 from primum.comparison.settle import model_in_words
 from primum.judging.error_bounds import OPEN
+from primum.judging.named_labels import CANNOT_SAY_CELL
 from primum.tables.files import TableFormat
 
 
@@ -85,11 +86,19 @@ def _found(sheet: Path, folder: Path) -> Path:
 
 
 def _news(before: StoredLabelling, now: StoredLabelling) -> str:
-    """Return, in words, the numbers of new labels and of rows that nobody can decide."""
+    """Return, in words, how many labels are new or corrected, and rows that nobody can decide."""
     new, undecided = now.n_labels - before.n_labels, now.n_undecided - before.n_undecided
-    labels = counted(new, "new label") if new > 0 else "no new labels"
-    cannot = f", {counted(undecided, 'row')} nobody can decide" if undecided > 0 else ""
-    return labels + cannot
+    labels = now.labels
+    corrected = sum(
+        CANNOT_SAY_CELL not in (label, labels[key]) and label != labels[key]
+        for key, label in before.labels.items()
+    )
+    news = [
+        counted(new, "new label") if new > 0 else "no new labels",
+        f"{counted(corrected, 'label')} corrected" if corrected else "",
+        f"{counted(undecided, 'row')} nobody can decide" if undecided > 0 else "",
+    ]
+    return ", ".join(filter(None, news))
 
 
 def _standing(labelling: StoredLabelling, *, saves: bool) -> str:

@@ -214,7 +214,9 @@ def _points() -> Floats:
 @lru_cache(maxsize=64)  # a forecast changes the counts of labels only
 def _quantiles(successes: float, failures: float, dimension: int) -> Floats:
     """Return the quantiles of a beta distribution that belong to one coordinate of the points."""
-    return np.asarray(special.betaincinv(successes, failures, _points()[:, dimension]))
+    quantiles = np.asarray(special.betaincinv(successes, failures, _points()[:, dimension]))
+    quantiles.setflags(write=False)  # every caller shares them
+    return quantiles
 
 
 class Posterior:

@@ -103,7 +103,8 @@ def save(
     if not is_fitted_model(model):
         raise ValueError(
             f"primum.save stores fitted classifiers and regressors, got {type(model).__name__}: "
-            "call fit first, or store it with skops.io.dump."
+            "call fit first; a transformer is stored with the pipeline that ends in a model, or "
+            "by skops.io.dump."
         )
     if (fault := fault_of(model)) is not None:
         raise ValueError(f"The model is not stored, because {fault}: fit it again.")
