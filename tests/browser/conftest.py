@@ -74,6 +74,8 @@ def visit(browser):
             lambda r: r.url.startswith(("file:", "data:")) or page.problems.append(r.url),
         )
         page.goto(path.as_uri())
+        if scripts:
+            page.evaluate("new Promise(requestAnimationFrame)")  # painted, it takes keys
         return page
 
     yield open_page

@@ -41,8 +41,12 @@ def test_labels_given_on_the_page_settle_the_comparison(
     for code in right[:10]:
         page.keyboard.press(str(code + 1))
     page.reload()
+    page.evaluate("new Promise(requestAnimationFrame)")  # painted, it takes keys
+    counts = page.locator("#counts")
+    assert counts.inner_text().startswith("10 of")
     for code in right[10:20]:
         page.keyboard.press(str(code + 1))
+    assert counts.inner_text().startswith("20 of")
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Download the sheet").click()
     waiting.value.save_as(tmp_path / "downloads.csv")
