@@ -7,7 +7,7 @@ features must be finite numbers, and any number of further rows in Parquet is re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -300,19 +300,11 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
 @options.format_options
 @out_option
 def fit(
-    data: Path,
-    target: str,
-    id_column: str | None,
-    chosen: str | None,
-    unlabeled: tuple[Path, ...],
-    features: list[str],
-    drop: list[str],
     prepare: bool,
     method: str,
     alpha: float,
-    table_format: TableFormat,
     out: Path,
-    **for_icls: Any,
+    **settings: Any,  # of TrainingTables, and of ICLS
 ) -> None:
     """Fit a model to DATA (CSV, Parquet or a spreadsheet) and store it.
 
@@ -322,17 +314,17 @@ def fit(
     A table with free text becomes components of all rows. primum predict prepares tables in the
     same way.
     """
-    refuse_inputs(out, [("DATA", data), *(("--unlabeled", path) for path in unlabeled)])
-    for_icls = {name: value for name, value in for_icls.items() if value is not None}
+    of_tables = {one.name for one in fields(TrainingTables)}
+    tables = TrainingTables(**{name: settings[name] for name in of_tables})
+    for_icls = {n: v for n, v in settings.items() if n not in of_tables and v is not None}
+    further = [("--unlabeled", path) for path in tables.unlabeled]
+    refuse_inputs(out, [("DATA", tables.data), *further])
     if for_icls and method != "icls":
         option = next(iter(for_icls)).replace("_", "-")
         raise click.UsageError(f"--{option} requires --method icls.")
     with options.plain_errors():
-        tables = TrainingTables(
-            *(data, target, id_column, unlabeled, features, drop, table_format), chosen=chosen
-        )
         rows = tables.prepared() if prepare else tables.numbers()
-        _mention_doubtful(target, data, rows.labels)
+        _mention_doubtful(tables, rows.labels)
         prior = for_icls.get("prior")
         if isinstance(prior, dict):  # names of classes are replaced by the table's
             by_text = {str(name): name for name in rows.labels.dropna().unique()}
@@ -341,7 +333,7 @@ def fit(
             for_icls["prior"] = _drawn_prior(rows, for_icls.get("prior_level", 0.95))
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
-        primum.save(model, out, id=id_column, target=target)
+        primum.save(model, out, id=tables.id_column, target=tables.target)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 
@@ -357,13 +349,13 @@ def _drawn_prior(rows: TrainingRows, level: float) -> Floats:
     return drawn_confidence(labels.codes, chosen[labels.labeled], *sizes, level)
 
 
-def _mention_doubtful(target: str, data: Path, labels: pd.Series) -> None:
+def _mention_doubtful(tables: TrainingTables, labels: pd.Series) -> None:
     """Warn that a text such as "NA" is a class."""
     text = doubtful_label(labels.tolist())
     if text is not None:
         options.warn(
-            f"{text!r} in column {target!r} of {data} is treated as a class: pass --missing "
-            f"{text!r} if it marks unknown labels."
+            f"{text!r} in column {tables.target!r} of {tables.data} is treated as a class: pass "
+            f"--missing {text!r} if it marks unknown labels."
         )
 
 

@@ -5,7 +5,8 @@ finite numbers, which are read and predicted block by block. Scores are least-sq
 decision values or probabilities.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,33 +99,14 @@ def predict(
         refuse_scores(stored.estimator, score)
     with options.plain_errors(), one_blas_thread(), showing_passes("predicting"):
         table = open_table(data, table_format)
-        if stored.columns is None:
-            parts = _number_predictions(stored, table, id_column, score)
-        else:
-            parts = table_predictions(stored, table, table_format, id_column, score)
-        options.write_table(out, parts)
+        predictions = TablePredictions(stored, table, table_format, id_column, score)
+        of_numbers = stored.columns is None
+        options.write_table(out, predictions.of_numbers() if of_numbers else predictions.of_cells())
     numbers = predicts_numbers(stored.estimator) and stored.target
     unit = f" (column prediction, in units of {stored.target})" if numbers else ""
     click.echo(f"Predictions: {out}{unit}")
     if rule := rule_in_words(stored.estimator):
         click.echo(wrapped(rule))
-
-
-def _number_predictions(
-    stored: StoredModel, table: TableFile, asked: str | None, score: str | None
-) -> Iterator[dict[str, Any]]:
-    """Yield blocks of many rows: the id column, the predictions and the scores, if requested."""
-    model = stored.estimator
-    ids = id_column_of(table, table.columns, asked, stored, score_names(model, score))
-    waiting: list[Any] = []
-    for part in table.parts(_features(model, table, ids), ids):
-        rows = _named(model, part.X)
-        waiting.append(pa.table({**part.as_written, **predicted(model, rows, score)}))
-        if sum(map(len, waiting)) >= ROWS_PER_PART:
-            yield columns_by_name(pa.concat_tables(waiting))
-            waiting = []
-    if waiting:
-        yield columns_by_name(pa.concat_tables(waiting))
 
 
 def _named(model: Any, X: Floats) -> Any:
@@ -226,131 +208,153 @@ def predicted(model: Any, rows: Any, score: str | None) -> dict[str, Any]:
     return {PREDICTION: model.predict(rows), **dict(zip(names, scores.T, strict=True))}
 
 
-def id_column_of(
-    table: TableFile,
-    columns: Iterable[str],
-    asked: str | None,
-    stored: StoredModel,
-    scores: list[str],
-) -> list[str]:
-    """Return the id column: the one requested, or that of the fit if the table has it."""
-    name = stored.id_column if asked is None else asked
-    if asked is not None:
-        table.require([asked], columns)
-    elif name is not None and name not in columns:
-        warn(f"the predictions have no id column, because {table.path} has no column {name!r}.")
-        name = None
-    if name in (PREDICTION, *scores):
-        raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
-    return [] if name is None else [name]
+@dataclass(frozen=True)
+class TablePredictions:
+    """A model, the table that it is applied to, and the columns that are requested.
 
-
-def table_predictions(
-    stored: StoredModel,
-    table: TableFile,
-    table_format: TableFormat,
-    asked: str | None,
-    score: str | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Yield blocks of the id column, the predictions and the probabilities, at least one block.
-
-    With ``score``, these scores replace the probabilities.
+    Attributes
+    ----------
+    stored : StoredModel
+        The model.
+    table : TableFile
+        The table.
+    table_format : TableFormat
+        How the table is written.
+    id_column : str or None
+        The id column that was requested; None: that of the fit, if the table has it.
+    score : {"clipped", "raw"} or None
+        The scores that were requested.
     """
-    columns, model, missing = stored.columns or {}, stored.estimator, table_format.missing
-    score = score or PROBABILITY
-    names = [name for name, (kind, _) in columns.items() if kind in ("category", "text")]
-    frame = table.frame([*names, *filter(None, [asked or stored.id_column])])
-    table.require([*columns, *filter(None, [asked])], frame.columns)
-    ids = id_column_of(table, frame.columns, asked, stored, score_names(model, score))
-    if summed_columns(frame, stored.target, missing):
-        suspicion = f"the last row of {table.path} seems to be a total of the others"
-        warn(f"{suspicion}: ignore its prediction.")
-    rows = _read(frame, columns, missing, table, table_format.decimal or table.decimal)
-    for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
-        block = slice(start, start + ROWS_PER_BLOCK)
-        part = rows.iloc[block]
-        X = model[:-1].transform(part) if len(part) else part
-        carried = {name: frame[name].iloc[block].to_numpy() for name in ids}
-        yield {**carried, **predicted(model[-1], X, score)}
 
+    stored: StoredModel
+    table: TableFile
+    table_format: TableFormat
+    id_column: str | None
+    score: str | None
 
-def _read(
-    frame: pd.DataFrame,
-    columns: dict[str, list[str]],
-    missing: Sequence[str],
-    table: TableFile,
-    decimal: str | None,
-) -> pd.DataFrame:
-    """Return the columns that the pipeline needs; raise an error for one of another kind."""
-    cells = {}
-    for name, (kind, reading) in columns.items():
-        if kind in ("category", "text"):
-            cells[name] = objects_of(frame[name], missing)
-            continue
-        if kind == "vector":
-            cells[name] = _vectors(frame[name], int(reading), missing, table)
-            continue
-        cells[name] = _as_kind(frame[name], kind, reading, missing, decimal)
-        _check_kind(frame[name], cells[name], kind, missing, f"column {name!r} of {table.path}")
-    return pd.DataFrame(cells, index=frame.index)
+    def of_numbers(self) -> Iterator[dict[str, Any]]:
+        """Yield blocks of many rows: the id column, predictions and, if requested, scores."""
+        model, score = self.stored.estimator, self.score
+        ids = self._ids(self.table.columns, score_names(model, score))
+        waiting: list[Any] = []
+        for part in self.table.parts(_features(model, self.table, ids), ids):
+            rows = _named(model, part.X)
+            waiting.append(pa.table({**part.as_written, **predicted(model, rows, score)}))
+            if sum(map(len, waiting)) >= ROWS_PER_PART:
+                yield columns_by_name(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            yield columns_by_name(pa.concat_tables(waiting))
 
+    def of_cells(self) -> Iterator[dict[str, Any]]:
+        """Yield blocks of the id column, the predictions and the probabilities, at least one block.
 
-def _vectors(values: pd.Series, length: int, missing: Sequence[str], table: TableFile) -> AnyArray:
-    """Return cells as vectors; raise an error if none has the length that the model needs."""
-    cells = vectors_of(values, length, missing)
-    absent = ~is_present(cells)
-    strange = int(np.sum(is_present(objects_of(values, missing)) & absent))
-    where = f"column {values.name!r} of {table.path}"
-    if len(cells) and absent.all():
-        raise ValueError(
-            f"No cell of {where} is a vector of {length} numbers, to which the model was fitted: "
-            "compute them with the same embedding."
-        )
-    if strange:
-        warn(
-            f"in {where}, {strange} cells are not vectors of {length} numbers: treated as missing."
-        )
-    return cells
+        With ``score``, these scores replace the probabilities.
+        """
+        columns, model, score = self._columns, self.stored.estimator, self.score or PROBABILITY
+        names = [name for name, (kind, _) in columns.items() if kind in ("category", "text")]
+        id_column = self.id_column or self.stored.id_column
+        frame = self.table.frame([*names, *filter(None, [id_column])])
+        self.table.require([*columns, *filter(None, [self.id_column])], frame.columns)
+        ids = self._ids(frame.columns, score_names(model, score))
+        if summed_columns(frame, self.stored.target, self.table_format.missing):
+            suspicion = f"the last row of {self.table.path} seems to be a total of the others"
+            warn(f"{suspicion}: ignore its prediction.")
+        rows = self._read(frame)
+        for start in range(0, max(len(rows), 1), ROWS_PER_BLOCK):
+            block = slice(start, start + ROWS_PER_BLOCK)
+            part = rows.iloc[block]
+            X = model[:-1].transform(part) if len(part) else part
+            carried = {name: frame[name].iloc[block].to_numpy() for name in ids}
+            yield {**carried, **predicted(model[-1], X, score)}
 
+    @property
+    def _columns(self) -> dict[str, list[str]]:
+        """The kind and reading of every column that the model needs."""
+        return self.stored.columns or {}
 
-def _as_kind(
-    values: pd.Series, kind: str, reading: str, missing: Sequence[str], decimal: str | None
-) -> Any:
-    """Return cells as numbers, days, hours or booleans, in the notation that fits most cells.
+    def _ids(self, columns: Iterable[str], scores: list[str]) -> list[str]:
+        """Return the id column: the one requested, or that of the fit if the table has it."""
+        name = self.stored.id_column if self.id_column is None else self.id_column
+        path = self.table.path
+        if self.id_column is not None:
+            self.table.require([self.id_column], columns)
+        elif name is not None and name not in columns:
+            warn(f"the predictions have no id column, because {path} has no column {name!r}.")
+            name = None
+        if name in (PREDICTION, *scores):
+            raise ValueError(f"{name!r} is a column of the predictions: rename the id column.")
+        return [] if name is None else [name]
 
-    It may differ from the notation of the table that the model was fitted to. If both decimal marks
-    fit equally well, this table's mark is used or, if it shows none, that of the other table.
-    """
-    if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
-        return np.full(len(values), np.nan)  # a number is neither
-    if kind == "number" and decimal and decimal != reading[:1]:
-        reading = other_mark(reading)
-    best = read_cells(values, kind, reading, missing)
-    unread = (1 - MAIN_SHARE) * len(values) if kind == "date" else 0
-    numbers = readings_of_numbers(reading) if kind == "number" else ()
-    for other in LAYOUTS if kind == "date" else numbers:
-        if np.isnan(best).sum() <= unread:
-            break
-        cells = read_cells(values, kind, other, missing)
-        if np.isnan(cells).sum() < np.isnan(best).sum():
-            best = cells
-    return best
+    def _read(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns that the pipeline needs; raise an error for one of another kind."""
+        cells = {}
+        for name, (kind, reading) in self._columns.items():
+            if kind in ("category", "text"):
+                cells[name] = objects_of(frame[name], self.table_format.missing)
+            elif kind == "vector":
+                cells[name] = self._vectors(frame[name], int(reading))
+            else:
+                cells[name] = self._as_kind(frame[name], kind, reading)
+                self._check_kind(frame[name], cells[name], kind)
+        return pd.DataFrame(cells, index=frame.index)
 
+    def _vectors(self, values: pd.Series, length: int) -> AnyArray:
+        """Return cells as vectors; raise an error if none has the length that the model needs."""
+        missing, where = self.table_format.missing, self._where(values)
+        cells = vectors_of(values, length, missing)
+        absent = ~is_present(cells)
+        strange = int(np.sum(is_present(objects_of(values, missing)) & absent))
+        if len(cells) and absent.all():
+            raise ValueError(
+                f"No cell of {where} is a vector of {length} numbers, to which the model was "
+                "fitted: compute them with the same embedding."
+            )
+        if strange:
+            counted = f"{strange} cells are not vectors of {length} numbers"
+            warn(f"in {where}, {counted}: treated as missing.")
+        return cells
 
-def _check_kind(
-    values: pd.Series, numbers: Floats, kind: str, missing: Sequence[str], where: str
-) -> None:
-    """Raise an error if most cells are not of their kind, and warn if some are not."""
-    cells = objects_of(values, missing)
-    is_filled = [cell is not None and str(cell).lower() not in USUAL_MISSING for cell in cells]
-    strange = np.flatnonzero(np.array(is_filled, dtype=bool) & np.isnan(numbers))
-    if len(strange) == 0:
-        return
-    example = f"such as {str(cells[strange[0]])[:30]!r}"
-    if len(strange) > sum(is_filled) / 2:
-        raise ValueError(
-            f"{capitalised(where)} has cells {example}, but the model was fitted to "
-            f"{KINDS[kind]} there: correct the column."
-        )
-    cells_are = "1 cell is" if len(strange) == 1 else f"{len(strange)} cells are"
-    warn(f"in {where}, {cells_are} not {KINDS[kind]}, {example}: treated as missing.")
+    def _where(self, values: pd.Series) -> str:
+        """Return the place of a column, as part of a sentence."""
+        return f"column {values.name!r} of {self.table.path}"
+
+    def _as_kind(self, values: pd.Series, kind: str, reading: str) -> Any:
+        """Return cells as numbers, days, hours or booleans, in the notation that fits most cells.
+
+        It may differ from the notation of the table that the model was fitted to. If both decimal
+        marks fit equally well, this table's mark is used or, if it shows none, that of the other
+        table.
+        """
+        missing = self.table_format.missing
+        decimal = self.table_format.decimal or self.table.decimal
+        if kind in ("date", "time") and pd.api.types.is_numeric_dtype(values.dtype):
+            return np.full(len(values), np.nan)  # a number is neither
+        if kind == "number" and decimal and decimal != reading[:1]:
+            reading = other_mark(reading)
+        best = read_cells(values, kind, reading, missing)
+        unread = (1 - MAIN_SHARE) * len(values) if kind == "date" else 0
+        numbers = readings_of_numbers(reading) if kind == "number" else ()
+        for other in LAYOUTS if kind == "date" else numbers:
+            if np.isnan(best).sum() <= unread:
+                break
+            cells = read_cells(values, kind, other, missing)
+            if np.isnan(cells).sum() < np.isnan(best).sum():
+                best = cells
+        return best
+
+    def _check_kind(self, values: pd.Series, numbers: Floats, kind: str) -> None:
+        """Raise an error if most cells are not of their kind, and warn if some are not."""
+        cells, where = objects_of(values, self.table_format.missing), self._where(values)
+        is_filled = [cell is not None and str(cell).lower() not in USUAL_MISSING for cell in cells]
+        strange = np.flatnonzero(np.array(is_filled, dtype=bool) & np.isnan(numbers))
+        if len(strange) == 0:
+            return
+        example = f"such as {str(cells[strange[0]])[:30]!r}"
+        if len(strange) > sum(is_filled) / 2:
+            raise ValueError(
+                f"{capitalised(where)} has cells {example}, but the model was fitted to "
+                f"{KINDS[kind]} there: correct the column."
+            )
+        cells_are = "1 cell is" if len(strange) == 1 else f"{len(strange)} cells are"
+        warn(f"in {where}, {cells_are} not {KINDS[kind]}, {example}: treated as missing.")

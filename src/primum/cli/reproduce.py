@@ -121,7 +121,7 @@ class Reproduction:
             return run_with_further(experiment, further, folder, jobs=self.jobs, resume=self.resume)
 
 
-def _names(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[str]:
+def _names(_context: Any, _parameter: Any, text: str | None) -> list[str]:
     """Return the names in a comma-separated list of data sets."""
     names = list(CATALOGUE) if text is None else [name.strip().lower() for name in text.split(",")]
     unknown = [name for name in names if name not in CATALOGUE]
@@ -132,9 +132,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, text: str | Non
     return names
 
 
-def _further(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> list[Method]:
+def _further(_context: Any, _parameter: Any, text: str | None) -> list[Method]:
     """Return the methods in a comma-separated list."""
     try:
         return [find_method(name.strip()) for name in text.split(",")] if text else []

@@ -221,9 +221,7 @@ def _read_rows(X: Any, name: str) -> Any:
         return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
 
 
-def check_numbers(
-    n_repeats: Any, equivalence: float | None, level: float, time_budget: Any
-) -> None:
+def check_numbers(n_repeats: Any, equivalence: Any, level: Any, time_budget: Any) -> None:
     """Raise an error for an argument of ``compare`` that is out of its range."""
     is_size = equivalence is None or 0 <= equivalence < np.inf
     whole = isinstance(n_repeats, Integral) and int(n_repeats) > 0

@@ -82,6 +82,9 @@ TRIAL_PART, MIN_TRIAL_ROWS = 8, 50
 MIN_SELF_JUDGED_SPLITS = 10
 # Its share of the time that is left when it begins: the other methods need the rest.
 SELF_JUDGED_SHARE = 0.6
+# Fits by the units of a store, and as they are finished.
+Fits = dict[Unit, Fit]
+NewFits = Iterator[tuple[Unit, Fit]]
 # Keys of the stored predictions for unlabelled rows: by the method, and by its supervised stack.
 OWN, SUPERVISED = "own", "supervised"
 
@@ -158,7 +161,7 @@ class _Run:
         """The finished fits."""
         return Records(self.plan)
 
-    def all_rounds(self, stored: dict[Unit, Fit], store: ResultStore | None) -> Records:
+    def all_rounds(self, stored: Fits, store: ResultStore | None) -> Records:
         records, rounds = self.records, list(self.plan.rounds())
         with self._time_left(rounds, stored) as left:
             for unit, fit in self._work(rounds, stored):
@@ -172,9 +175,7 @@ class _Run:
         return records
 
     @contextmanager
-    def _time_left(
-        self, rounds: list[list[Task]], stored: dict[Unit, Fit]
-    ) -> Iterator[TimeLeft | None]:
+    def _time_left(self, rounds: list[list[Task]], stored: Fits) -> Iterator[TimeLeft | None]:
         """Yield an estimate of the time left; None if it is not shown."""
         weights = {task.unit: task.weight for tasks in rounds for task in tasks}
         if not self.verbose or weights.keys() <= stored.keys():
@@ -189,18 +190,14 @@ class _Run:
             with showing_time_left(left, "compare"):
                 yield left
 
-    def _work(
-        self, rounds: list[list[Task]], stored: dict[Unit, Fit]
-    ) -> Iterator[tuple[Unit, Fit]]:
+    def _work(self, rounds: list[list[Task]], stored: Fits) -> NewFits:
         """Yield the fits of all rounds that the budget allows; stored ones are only passed on."""
         missing = []
         for tasks in rounds:
             self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
-            whole = sorted(
-                (task for tasks in missing for task in tasks), key=lambda task: task.turn
-            )
+            whole = sorted((task for tasks in missing for task in tasks), key=lambda t: t.turn)
             first = [task for task in whole if self.plan.is_first(task)]
             rest = [task for task in whole if not self.plan.is_first(task)]
             yield from self._run_parallel(first)
@@ -226,7 +223,7 @@ class _Run:
         budget = float("inf") if self.time_budget is None else self.time_budget
         return budget - (time.monotonic() - self.start)
 
-    def _self_judged(self, tasks: list[Task]) -> Iterator[tuple[Unit, Fit]]:
+    def _self_judged(self, tasks: list[Task]) -> NewFits:
         """Yield the fits of methods that judge themselves, each with a part of the time left."""
         names = [entry.name for entry in self.plan.baselines]
         least = MIN_SELF_JUDGED_SPLITS * sum(self._seconds_of([], name) for name in names)
@@ -236,7 +233,7 @@ class _Run:
             else:
                 self._drop(task.entry.name, least)
 
-    def _first_split(self, tasks: list[Task]) -> Iterator[tuple[Unit, Fit]]:
+    def _first_split(self, tasks: list[Task]) -> NewFits:
         """Yield the fits of the first split that can end in time."""
         for task in tasks:
             needed = self._most_seconds(task) if self._left > 0 else 0.0
@@ -265,9 +262,7 @@ class _Run:
         reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
         self.records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
 
-    def _run_parallel(
-        self, tasks: list[Task], seconds: float | None = None
-    ) -> Iterator[tuple[Unit, Fit]]:
+    def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> NewFits:
         shared = replace(Shared.of(self.plan), folder=self.folder)
         yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
 

@@ -144,6 +144,10 @@ NAMED = re.compile(r"(?P<stem>.*(?:emb|vec|latent|dim).*?)(?P<number>\d+)", re.I
 MAX_SCALE_RATIO = 100.0
 
 
+# A kind, a reading, and which cells can be read so.
+Attempt = tuple[str, str, AnyArray]
+
+
 def named_blocks(names: Sequence[str]) -> list[list[str]]:
     """Return the runs of columns with names like those of one embedding.
 
@@ -444,7 +448,7 @@ def _vectors(name: str, present: AnyArray, lengths: list[int]) -> Column:
     return Column(name, "vector", note=note, reading=str(length))
 
 
-def _attempts(rest: "pd.Series", decimal: str) -> Iterator[tuple[str, str, AnyArray]]:
+def _attempts(rest: "pd.Series", decimal: str) -> Iterator[Attempt]:
     """Yield, for every kind, (kind, best reading, mask of the cells that it can read)."""
     marks = marks_by_preference(decimal)
     yield _best_reading(rest, "number", marks)
@@ -459,9 +463,7 @@ def _attempts(rest: "pd.Series", decimal: str) -> Iterator[tuple[str, str, AnyAr
         yield _best_reading(rest, "date", likely)
 
 
-def _best_reading(
-    rest: "pd.Series", kind: str, readings: Sequence[str]
-) -> tuple[str, str, AnyArray]:
+def _best_reading(rest: "pd.Series", kind: str, readings: Sequence[str]) -> Attempt:
     """Return (kind, reading, mask of the cells that it can read) for the best reading."""
     readable = {reading: ~np.isnan(read_cells(rest, kind, reading)) for reading in readings}
     best = max(readable, key=lambda reading: readable[reading].sum())

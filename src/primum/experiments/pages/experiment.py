@@ -176,7 +176,7 @@ def write_report(experiment: Experiment, results: DataFrame, folder: str | Path)
     write_file(folder / "summary.csv", summary.to_csv(index=False))
     sections = [
         ("Summary", [paragraph(text) for text in _summary_sentences(experiment, results)]),
-        *_measure_sections(summary, curve, _of_several_classes(experiment)),
+        *_measure_sections(experiment, summary, curve),
         *_note_sections(results),
         ("What was run", run),
     ]
@@ -201,29 +201,20 @@ def _summary_sentences(experiment: Experiment, results: DataFrame) -> Iterator[s
         yield sentence
 
 
-def _of_several_classes(experiment: Experiment) -> dict[str, int]:
-    """Return the data sets with more than two classes, with their numbers of classes."""
+def _measure_sections(experiment: Experiment, summary: DataFrame, curve: bool) -> Iterator[Section]:
+    """Yield errors, losses (one section per loss, because their scales differ) and times."""
     counts = {name: len(np.unique(y)) for name, (_, y) in experiment.data.items()}
-    return {name: count for name, count in counts.items() if count > 2}
-
-
-def _measure_sections(
-    summary: DataFrame, curve: bool, several: dict[str, int]
-) -> Iterator[Section]:
-    """Yield errors, losses (one section per loss, because their scales differ) and times.
-
-    ``several`` maps data sets with more than two classes to their number of classes.
-    """
+    several = {name: count for name, count in counts.items() if count > 2}
     yield "Classification error", _parts(summary, "error", curve)
     losses = summary[summary["measure"] == "loss_test"].groupby("classifier", sort=False)
-    counts = losses["mean"].count()
-    have = summary[summary["classifier"].isin(counts.index[counts > 0])]
+    n_losses = losses["mean"].count()
+    have = summary[summary["classifier"].isin(n_losses.index[n_losses > 0])]
     for loss, cells in have.groupby("loss", sort=False):
         parts = _parts(cells, "loss_test", curve)
         if several and loss in LOSSES:
             parts.append(paragraph(_sum_over_classes(several)))
         yield f"Loss on test rows: {loss}", parts
-    if unknown := list(counts.index[counts == 0]):
+    if unknown := list(n_losses.index[n_losses == 0]):
         text = (
             f"No loss: {', '.join(unknown)}. There are no probabilities, and the scale of the "
             "decision values is unknown; declare it with Method(score=...). (Or all fits failed.)"
