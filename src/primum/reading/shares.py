@@ -20,9 +20,10 @@ from scipy.special import betaincinv, betaln, gammaln
 from primum._typing import AnyArray, Floats, Mask
 from primum.labellings import LabelInterval, LabelSet, ShareBounds, Simplex
 from primum.labellings.sets import PerRow
-from primum.reading.data import effective_size
+from primum.reading.data import TrainingData, effective_size
+from primum.reading.labels import KnownLabels
 from primum.reading.targets import as_real
-from primum.rows import LabeledRows, Rows
+from primum.rows import LabeledRows
 
 # Shares, which people round, may miss a sum of 1 or a bound by this much: six decimals are enough
 # for a list of them.
@@ -55,24 +56,18 @@ def share_bounds(
 
 
 def prior_on(
-    prior: Any,
-    level: float,
-    classes: AnyArray,
-    labeled: LabeledRows,
-    unlabeled: Rows,
-    labels: LabelSet | None,
+    prior: Any, level: float, data: TrainingData[KnownLabels]
 ) -> tuple[Floats, ShareBounds | None]:
     """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
 
-    ``labels`` are the label sets of the unlabelled rows (None: any label). Without such rows there
-    is no mean label.
+    Without unlabelled rows there is no mean label.
     """
-    n_rows, weight = unlabeled.n_rows, unlabeled.weight
+    n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
     size = n_rows if weight is None else effective_size(weight)
-    bounds = share_bounds(prior, level, classes, labeled, size)
+    bounds = share_bounds(prior, level, data.classes, data.labeled, size)
     if n_rows == 0:
         return bounds, None
-    return bounds, bounds_on_labels(bounds, classes, labels, n_rows, weight)
+    return bounds, bounds_on_labels(bounds, data.classes, data.label_set, n_rows, weight)
 
 
 def class_shares(prior: Any, classes: AnyArray) -> Floats:

@@ -74,9 +74,7 @@ class WithPrior:
         """Return the bounds of the prior on the mean label; None if there are none."""
         if self.prior is None:
             return None
-        self.prior_, shares = prior_on(
-            self.prior, self.prior_level, data.classes, data.labeled, data.unlabeled, data.label_set
-        )
+        self.prior_, shares = prior_on(self.prior, self.prior_level, data)
         return shares
 
 
@@ -181,7 +179,13 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         fit, measures, slack = last_pass.of(solution)
         if narrowed is not problem:
             slack = None  # it is that of other label sets
-        self._remember_labels(data, family, solution.labels, measures.labels)
+        # The labelling, and its value for each row if the rows are in memory.
+        q = solution.labels
+        self._labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
+        self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
+        self._n_more = data.n_more
+        if measures.labels is not None:
+            self._keep_labels(data, measures.labels)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = labellings.certify(
             problem,
@@ -191,20 +195,6 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
             tol=self.tol,
         )
         return fit
-
-    def _remember_labels(
-        self,
-        data: TrainingData[SomeKnown],
-        family: LeastSquaresFamily,
-        q: Floats | labellings.Labelling,
-        of_rows: Any,
-    ) -> None:
-        """Keep the labelling, and its value for each row if the rows are in memory."""
-        self._labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
-        self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
-        self._n_more = data.n_more
-        if of_rows is not None:
-            self._keep_labels(data, of_rows)
 
     def _keep_labels(self, data: TrainingData[SomeKnown], labels: Any) -> None:
         """Keep the labels of the rows that have weight, as the user reads them."""
