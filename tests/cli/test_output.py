@@ -124,9 +124,9 @@ def test_a_full_disk_behind_standard_output(call, files):
 
 
 def test_python_m_primum(call, tmp_path):
-    done = subprocess.run([*RUN, "fit"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([*RUN, "--unknown"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("Usage: primum fit ")
+    assert done.stderr.startswith("Usage: primum [OPTIONS] COMMAND")
     version = call("--version")
     assert version.exit_code == 0
     assert version.output.startswith("primum, version ")
