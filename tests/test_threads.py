@@ -109,9 +109,15 @@ def test_the_limit_of_blas_does_not_pass_through_fork():
 
 
 def test_environment_limits_the_threads():
-    code = "from primum._threads import block_threads; print(block_threads())"
-    assert in_a_new_process(code, OMP_NUM_THREADS="3") == ["3"]
-    assert in_a_new_process(code, LOKY_MAX_CPU_COUNT="1") == ["1"]
+    code = """
+import os
+from primum._threads import block_threads
+print(block_threads())
+del os.environ["OMP_NUM_THREADS"]
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+print(block_threads())
+"""
+    assert in_a_new_process(code, OMP_NUM_THREADS="3") == ["3", "1"]
 
 
 def test_a_limit_set_at_run_time_holds():
