@@ -89,7 +89,7 @@ def test_predictions_equal_the_library(call, files, rows, expected, data, out, m
 
 def test_columns_are_chosen_and_found_by_name(call, files, rows):
     rows[["label", "c", "a"]].assign(id="x").to_csv("new.csv", index=False)
-    for choice in (["--features", "a,c"], ["--drop", "b"]):
+    for choice in (["--features", "a,c"], ["--exclude", "b"]):
         call("fit", "data.csv", "--target", "label", *choice, "--out", "model.skops")
         assert load_model(files / "model.skops").estimator.feature_names_in_.tolist() == ["a", "c"]
         assert call("predict", "model.skops", "new.csv", "--out", "out.csv").exit_code == 0
@@ -167,7 +167,7 @@ class TestIdentifiers:
             assert f"Warning: {name!r} of {data} seems to identify the rows" in answer.output
             assert load_model(files / "m.skops").estimator.feature_names_in_.tolist() == NAMES
             assert "Warning" not in call(*fit, "--id", name).output
-            assert "Warning" not in call(*fit, "--drop", name).output
+            assert "Warning" not in call(*fit, "--exclude", name).output
             call(*fit, "--features", f"a,{name}")
             assert load_model(files / "m.skops").estimator.n_features_in_ == 2
 
@@ -330,7 +330,7 @@ class TestRefusals:
         refused(call(*fit, "--features", "a,a"), 2, "'a' is listed twice")
         refused(call(*fit, "--features", "a,label"), 1, "'label' is both a feature and the target")
         refused(call(*fit, "--features", "a", "--id", "a"), 1, "'a' is both a feature and")
-        refused(call(*fit, "--features", "a,b", "--drop", "a"), 1, "'a' is both a feature and")
+        refused(call(*fit, "--features", "a,b", "--exclude", "a"), 1, "'a' is both a feature and")
 
     def test_values_so_large_that_scores_overflow(self, call, files, refused, rows):
         (rows[:20].assign(a=1e150) * 1).to_parquet("large.parquet")

@@ -108,7 +108,7 @@ def test_minus_one_is_unknown_whatever_the_further_rows(call, tmp_path, rows):
 
 def test_columns_are_chosen(call, tmp_path, table):
     data = write(table, tmp_path / "data.csv")
-    for choice in (("--features", "age,colour"), ("--drop", "seen")):
+    for choice in (("--features", "age,colour"), ("--exclude", "seen")):
         assert call("fit", data, *choice, *FIT).exit_code == 0
         assert primum.load(tmp_path / "m.skops").feature_names_in_.tolist() == ["age", "colour"]
 
@@ -123,7 +123,7 @@ def test_refusals(call, tmp_path, table, refused, monkeypatch):
     data = write(table, tmp_path / "data.csv")
     fit = ("fit", data, "--out", "m.skops", "--target")
     refused(call(*fit, "healht"), 1, "data.csv has no column 'healht' (did you mean 'health'?)")
-    refused(call(*fit, "health", "--features", "age", "--drop", "age"), 1, "both a feature and")
+    refused(call(*fit, "health", "--features", "age", "--exclude", "age"), 1, "both a feature and")
     other = write(table.rename(columns={"age": "years"}), tmp_path / "other.csv")
     refused(call(*fit, "health", "--unlabeled", other), 1, "other.csv has no column 'age'")
     write(table, tmp_path / "large.parquet")

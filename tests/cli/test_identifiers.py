@@ -16,8 +16,8 @@ def test_fit_warns_unless_told_what_the_column_is(call, rows, tmp_path):
     answer = call(*fit)
     assert answer.exit_code == 0
     assert "Warning: 'patient' of data.csv is used as a feature but looks like an" in answer.output
-    assert "pass --id 'patient' or --drop 'patient'" in answer.output
-    for told in (("--id", "patient"), ("--drop", "patient"), ("--features", "a,patient")):
+    assert "pass --id 'patient' or --exclude 'patient'" in answer.output
+    for told in (("--id", "patient"), ("--exclude", "patient"), ("--features", "a,patient")):
         assert "identifier" not in call(*fit, *told).output
 
 

@@ -95,7 +95,7 @@ class TrainingTables:
         Tables of further rows, without labels.
     features : list of str
         The columns to learn from; empty: all others.
-    drop : list of str
+    exclude : list of str
         Columns not to learn from.
     table_format : TableFormat
         How the files are written.
@@ -108,7 +108,7 @@ class TrainingTables:
     id_column: str | None
     unlabeled: Sequence[Path]
     features: list[str]
-    drop: list[str]
+    exclude: list[str]
     table_format: TableFormat
     chosen: str | None = None
 
@@ -119,10 +119,10 @@ class TrainingTables:
 
     def _check(self, table: TableFile, columns: Iterable[str]) -> None:
         """Raise an error for columns that are absent, or that are features and something else."""
-        others = [*self._roles, *self.drop]
+        others = [*self._roles, *self.exclude]
         table.require([*others, *self.features], columns)
         if both := [name for name in self.features if name in others]:
-            raise ValueError(f"{both[0]!r} is both a feature and the target, the id or dropped.")
+            raise ValueError(f"{both[0]!r} is both a feature and the target, the id or excluded.")
         if marked := recognised(list(columns), self.chosen):
             click.echo(marked, err=True)
 
@@ -131,7 +131,7 @@ class TrainingTables:
         table, frame = self._frame(self.data, self.table_format)
         self._check(table, frame.columns)
         wanted, sheet_columns = (*self._roles, *self.features), (CHOSEN, KEY_COLUMN)
-        exclude = [n for n in frame.columns if n not in wanted] if self.features else self.drop
+        exclude = [n for n in frame.columns if n not in wanted] if self.features else self.exclude
         needed = [n for n in frame.columns if n not in (*self._roles, *exclude, *sheet_columns)]
         parts = [frame]
         of_others = replace(self.table_format, sheet=None, header_row=None)  # of DATA only
@@ -214,7 +214,7 @@ class TrainingTables:
 
     def _all_features(self, table: TableFile) -> list[str]:
         """Return all columns except those set aside and those that seem to identify the rows."""
-        others = [*self._roles, *self.drop, CHOSEN, KEY_COLUMN]
+        others = [*self._roles, *self.exclude, CHOSEN, KEY_COLUMN]
         for name in table.row_identifiers:
             if name not in others:
                 warn(
@@ -230,8 +230,8 @@ class TrainingTables:
                 warn(
                     f"{name!r} of {self.data} is used as a feature but looks like an identifier, "
                     "because its values are distinct integers: if it identifies the rows, pass "
-                    f"--id {name!r} or --drop {name!r}; if it is a feature, list it in --features "
-                    "with the others."
+                    f"--id {name!r} or --exclude {name!r}; if it is a feature, list it in "
+                    "--features with the others."
                 )
 
 
@@ -259,7 +259,7 @@ METHODS = {"icls": ICLSClassifier, "usm": USMClassifier, "supervised": LeastSqua
     help="Comma-separated columns to use as features; default: all other columns.",
 )
 @click.option(
-    "--drop",
+    "--exclude",
     callback=options.comma_separated,
     help="Comma-separated columns not to use as features.",
 )
