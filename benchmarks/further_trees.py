@@ -105,7 +105,9 @@ def main():
     for n_labeled in asked.labels:
         folder = asked.out / str(n_labeled)
         results = run_experiment(
-            *(experiment(n_labeled, asked.repeats), folder), jobs=asked.jobs, resume=folder.exists()
+            *(experiment(n_labeled, asked.repeats), folder),
+            n_jobs=asked.jobs,
+            resume=folder.exists(),
         )
         print(f"\n{n_labeled} labels, {asked.repeats} splits\n")
         print(report(results).to_string())

@@ -310,7 +310,7 @@ def table2(quick):
     repeats = 1 if quick else 10
     experiment = PLANS["table2"].experiment("table2", datasets, repeats, seed=0)
     with tempfile.TemporaryDirectory() as folder:
-        run = [lambda: run_experiment(experiment, folder, jobs=1, verbose=False)]
+        run = [lambda: run_experiment(experiment, folder, n_jobs=1, verbose=False)]
         seconds = float(cpu_times(run, repeats=1)[0, 0])
     return Measured(processor(), (seconds / repeats * 100 / 60,), f"{repeats} repeats")
 

@@ -101,7 +101,7 @@ def test_the_example_of_the_page_on_experiments_runs(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     X, y = load_breast_cancer(return_X_y=True)
     (own_data,) = python_blocks(text)
-    small = own_data.replace("repeats=20", "repeats=2").replace("jobs=-1", "jobs=1")
+    small = own_data.replace("repeats=20", "repeats=2").replace("n_jobs=-1", "n_jobs=1")
     small = small.replace("LogisticRegression()", "LogisticRegression(max_iter=1000)")
     exec(compile(small, "experiments.md", "exec"), {"X": X, "y": y})
     assert re.search(r"^Harm\(times_worse=\d, ", capsys.readouterr().out, flags=re.MULTILINE)

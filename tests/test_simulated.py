@@ -158,7 +158,7 @@ def test_sparse_text_bayes_error_is_that_of_the_best_rule(words):
 
 
 def test_sparse_text_refuses_bad_sizes():
-    with pytest.raises(ValueError, match="n_columns is 7 but must be even"):
+    with pytest.raises(ValueError, match="n_features is 7 but must be even"):
         sparse_text(5, 7)
     with pytest.raises(ValueError, match="density is 2 but must be between 0 and 1"):
         sparse_text(5, 8, 2)

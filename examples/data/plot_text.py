@@ -23,7 +23,7 @@ from primum.simulated import sparse_text, sparse_text_bayes_error
 # Texts on two topics, of 30 words each from a vocabulary of 3000; a word belongs to the topic of
 # its text with probability 0.7. The rows stay sparse.
 
-SHAPE = {"n_columns": 3000, "density": 0.01, "purity": 0.7}
+SHAPE = {"n_features": 3000, "density": 0.01, "purity": 0.7}
 X, truth = sparse_text(3000, **SHAPE, random_state=0)
 print(f"{X.shape[0]} texts, {X.nnz / np.prod(X.shape):.2%} of the counts are not zero")
 print(f"smallest possible error: {sparse_text_bayes_error(**SHAPE):.3f}")

@@ -375,7 +375,7 @@ def one_feature_answer(
 
 def sparse_text(
     n_rows: int,
-    n_columns: int,
+    n_features: int,
     density: float = 0.01,
     *,
     purity: float = 0.7,
@@ -383,13 +383,13 @@ def sparse_text(
 ) -> tuple[csr_array, Index]:
     """Draw word counts of texts on two topics, as a sparse matrix.
 
-    Every text has ``round(density * n_columns)`` words (at least one). Each word belongs to the
+    Every text has ``round(density * n_features)`` words (at least one). Each word belongs to the
     topic of the text with probability ``purity``: the first half of the columns are the words
     of class 0, the second half those of class 1. In each half, early columns are more common.
 
     Parameters
     ----------
-    n_rows, n_columns : int
+    n_rows, n_features : int
         Size of X; the number of columns must be even.
     density : float, default=0.01
         Words per text, as a fraction of the columns. A word that occurs twice is a single entry
@@ -401,7 +401,7 @@ def sparse_text(
 
     Returns
     -------
-    X : csr_array of shape (n_rows, n_columns)
+    X : csr_array of shape (n_rows, n_features)
         Counts, as floats.
     y : array of shape (n_rows,)
         Topics, 0 and 1, equally likely.
@@ -417,22 +417,24 @@ def sparse_text(
     >>> X.shape, int(X.sum())  # ten words in each text
     ((20, 1000), 200)
     """
-    words = _words_per_text(n_columns, density, purity)
+    words = _words_per_text(n_features, density, purity)
     rng = check_random_state(random_state)
     y = rng.randint(2, size=n_rows).astype(np.intp)
-    half = n_columns // 2
+    half = n_features // 2
     of_topic = rng.random_sample((n_rows, words)) < purity
     topic = np.where(of_topic, y[:, None], 1 - y[:, None])
     # The square of a uniform number is more often small than large: common and rare words.
     word = (half * rng.random_sample((n_rows, words)) ** 2).astype(np.intp)
     rows = np.repeat(np.arange(n_rows), words)
     columns = (word + half * topic).ravel()
-    X = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_rows, n_columns))
+    X = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_rows, n_features))
     X.sum_duplicates()
     return X, y
 
 
-def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: float = 0.7) -> float:
+def sparse_text_bayes_error(
+    n_features: int, density: float = 0.01, *, purity: float = 0.7
+) -> float:
     """Return the smallest possible error on `sparse_text`.
 
     Only the topic of a word is informative, so the best rule counts the words of each topic. It
@@ -441,7 +443,7 @@ def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: fl
 
     Parameters
     ----------
-    n_columns : int
+    n_features : int
         Number of words, even.
     density : float, default=0.01
         Words per text, as a fraction of the columns.
@@ -459,16 +461,16 @@ def sparse_text_bayes_error(n_columns: int, density: float = 0.01, *, purity: fl
     >>> round(sparse_text_bayes_error(100, 0.01), 2)  # texts of one word
     0.3
     """
-    words = _words_per_text(n_columns, density, purity)
+    words = _words_per_text(n_features, density, purity)
     fewer = binom.cdf(math.ceil(words / 2) - 1, words, purity)
     tie = binom.pmf(words // 2, words, purity) if words % 2 == 0 else 0.0
     return float(fewer + tie / 2)
 
 
-def _words_per_text(n_columns: int, density: float, purity: float) -> int:
-    check_between("n_columns", n_columns, 2)
+def _words_per_text(n_features: int, density: float, purity: float) -> int:
+    check_between("n_features", n_features, 2)
     check_between("density", density, 0, 1)
     check_between("purity", purity, 0.5, 1)
-    if n_columns % 2:
-        raise ValueError(f"n_columns is {n_columns} but must be even: half for each topic.")
-    return max(1, round(density * n_columns))
+    if n_features % 2:
+        raise ValueError(f"n_features is {n_features} but must be even: half for each topic.")
+    return max(1, round(density * n_features))

@@ -27,7 +27,7 @@ if __name__ == "__main__":
     methods = [Method("endless", Endless(), sees="labeled")]
     data, design = {"a": two_classes(60, 0, 3)[:2]}, CrossValidation(n_folds=3, n_labeled=10)
     experiment = Experiment("test", data, design, methods, repeats=9)
-    run_experiment(experiment, sys.argv[2], jobs=2, verbose=False)
+    run_experiment(experiment, sys.argv[2], n_jobs=2, verbose=False)
 """
 
 
@@ -79,5 +79,5 @@ def _group(pid):
 
 def test_results_of_all_tasks_are_yielded():
     tasks = [(-k,) for k in range(5)]
-    assert list(run_parallel(abs, tasks, jobs=1)) == list(range(5))
-    assert sorted(run_parallel(abs, tasks, jobs=2)) == list(range(5))
+    assert list(run_parallel(abs, tasks, n_jobs=1)) == list(range(5))
+    assert sorted(run_parallel(abs, tasks, n_jobs=2)) == list(range(5))

@@ -39,9 +39,9 @@ def experiment(repeats=3, seed=0, methods=LEAST_SQUARES, design=None, names=("a"
     return Experiment("test", data, design, methods, repeats=repeats, seed=seed)
 
 
-def run(folder, *args, resume=False, jobs=1, **kwargs):
+def run(folder, *args, resume=False, n_jobs=1, **kwargs):
     return run_experiment(
-        experiment(*args, **kwargs), folder, jobs=jobs, resume=resume, verbose=False
+        experiment(*args, **kwargs), folder, n_jobs=n_jobs, resume=resume, verbose=False
     )
 
 
@@ -68,7 +68,7 @@ def test_rows_and_summary(tmp_path):
 def test_any_subset_any_order_any_number_of_processes_gives_the_same_numbers(tmp_path):
     everything = run(tmp_path / "all")
     alone = run(tmp_path / "one", names=("a", "b")[:1])
-    parallel = run(tmp_path / "two", jobs=2)
+    parallel = run(tmp_path / "two", n_jobs=2)
     same(parallel, everything)
     same(alone, everything[everything.dataset == "a"].reset_index(drop=True))
 

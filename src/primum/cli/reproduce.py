@@ -47,7 +47,7 @@ class Reproduction:
     ----------
     repeats : int or None
         Number of repeats; None: the plan's.
-    jobs, seed : int
+    n_jobs, seed : int
         Number of processes, and seed of everything random.
     resume : bool
         Whether to continue existing results.
@@ -60,7 +60,7 @@ class Reproduction:
     """
 
     repeats: int | None
-    jobs: int
+    n_jobs: int
     seed: int
     resume: bool
     further: list[Method]
@@ -82,11 +82,11 @@ class Reproduction:
             words = reproduction.write_illustrations(folder, self.seed)
         elif target == SETTLING:
             study = settling_study(self.datasets, self.repeats, self.seed)
-            results = run_study(study, folder, jobs=self.jobs, resume=self.resume)
+            results = run_study(study, folder, n_jobs=self.n_jobs, resume=self.resume)
             words = write_settling_report(folder, results, self.missing)
         elif target == NUMBERS:
             race = NumberRace(repeats=self.repeats or NumberRace.repeats, seed=self.seed)
-            results = run_number_race(race, folder, jobs=self.jobs, resume=self.resume)
+            results = run_number_race(race, folder, n_jobs=self.n_jobs, resume=self.resume)
             words = write_number_race_report(folder, results)
         else:
             words = self._report(target, folder)
@@ -118,7 +118,9 @@ class Reproduction:
         further = new_methods(plan.methods, self.further)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # the report lists them
-            return run_with_further(experiment, further, folder, jobs=self.jobs, resume=self.resume)
+            return run_with_further(
+                experiment, further, folder, n_jobs=self.n_jobs, resume=self.resume
+            )
 
 
 def _names(_context: Any, _parameter: Any, text: str | None) -> list[str]:
@@ -168,7 +170,7 @@ def _list_methods(context: click.Context, _parameter: click.Parameter, wanted: b
 @click.option(
     "--repeats", type=click.IntRange(min=1), help="Default: 100; 20 for safe-... and settling."
 )
-@jobs_option("jobs")
+@jobs_option("n_jobs")
 @click.option("--seed", type=int, default=0)
 @data_home_option
 @click.option(

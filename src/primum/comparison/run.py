@@ -570,13 +570,13 @@ SECONDS_BETWEEN_POLLS = 0.2
 
 
 def run_parallel(
-    function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], jobs: int
+    function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], n_jobs: int
 ) -> Iterator[T]:
     """Yield ``function(*task)`` for every task, in order of completion."""
     from joblib import Parallel, delayed
 
     workers = Parallel(
-        n_jobs=jobs,
+        n_jobs=n_jobs,
         backend="loky",
         return_as="generator_unordered",
         initializer=end_with_parent,

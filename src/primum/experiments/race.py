@@ -256,7 +256,7 @@ def _identity(draw: Draw, name: str) -> str:
 
 
 def run_number_race(
-    race: NumberRace, folder: str | Path, *, jobs: int = 1, resume: bool = False
+    race: NumberRace, folder: str | Path, *, n_jobs: int = 1, resume: bool = False
 ) -> DataFrame:
     """Run the units that are not yet stored in the folder, and return all rows.
 
@@ -266,7 +266,7 @@ def run_number_race(
         What to run.
     folder : path
         Where results are stored; an interrupted run continues there with ``resume=True``.
-    jobs : int, default=1
+    n_jobs : int, default=1
         Number of processes; -1 means one per core.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
@@ -279,7 +279,7 @@ def run_number_race(
     """
     with ResultStore(folder, race.config, resume=resume) as store:
         tasks = {key: (name, number, race) for key, name, number in race.units}
-        run_missing(store, run_race_unit, tasks, jobs, "safe-regression")
+        run_missing(store, run_race_unit, tasks, n_jobs, "safe-regression")
         return DataFrame(
             {"dataset": name, "n_labeled": number, "repeat": key[1], **row}
             for key, name, number in race.units

@@ -198,7 +198,7 @@ def run_experiment(
     experiment: Experiment,
     folder: str | Path,
     *,
-    jobs: int = 1,
+    n_jobs: int = 1,
     resume: bool = False,
     verbose: bool = True,
 ) -> pd.DataFrame:
@@ -211,7 +211,7 @@ def run_experiment(
     folder : path
         Where results are stored; an interrupted run continues there with ``resume=True``. A folder
         is used by one run at a time, and for one configuration only.
-    jobs : int, default=1
+    n_jobs : int, default=1
         Number of processes; -1 means one per core.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
@@ -246,7 +246,7 @@ def run_experiment(
         units = sorted(experiment.units, key=lambda unit: unit[1])
         shared = (experiment.design, tuple(experiment.methods), experiment.seed)
         tasks = {unit: (*experiment.data[unit[0]], *shared) for unit in units}
-        run_missing(store, run_unit, tasks, jobs, experiment.name if verbose else "")
+        run_missing(store, run_unit, tasks, n_jobs, experiment.name if verbose else "")
         results = collect(store, experiment)
     if sentence := failed_sentence(results):
         warnings.warn(sentence, FitFailedWarning, stacklevel=2)
@@ -254,14 +254,14 @@ def run_experiment(
 
 
 def run_missing(
-    store: ResultStore, run: Callable[..., Any], tasks: Mapping[Unit, Any], jobs: int, title: str
+    store: ResultStore, run: Callable[..., Any], tasks: Mapping[Unit, Any], n_jobs: int, title: str
 ) -> None:
     """Run the units that are not yet stored, and store them; an empty title shows no progress.
 
     ``run`` is called with a unit and its task, and returns the unit and its rows.
     """
     missing = [(unit, *task) for unit, task in tasks.items() if unit not in store.done]
-    work = run_parallel(run, missing, jobs)
+    work = run_parallel(run, missing, n_jobs)
     for unit, rows in with_progress(work, len(missing), title, "repeat") if title else work:
         store.append(unit, rows)
 

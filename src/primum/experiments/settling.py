@@ -164,7 +164,7 @@ def _draw_of(X: Floats, codes: Index, rng: np.random.Generator, _n_rows: int) ->
 
 
 def run_study(
-    study: Study, folder: str | Path, *, jobs: int = 1, resume: bool = False, verbose: bool = True
+    study: Study, folder: str | Path, *, n_jobs: int = 1, resume: bool = False, verbose: bool = True
 ) -> pd.DataFrame:
     """Run the units that are not yet stored in the folder, and return all rows.
 
@@ -174,7 +174,7 @@ def run_study(
         What to run.
     folder : path
         Where results are stored; an interrupted run continues there with ``resume=True``.
-    jobs : int, default=1
+    n_jobs : int, default=1
         Number of processes; -1 means one per core.
     resume : bool, default=False
         Whether to continue a folder that already contains results.
@@ -190,7 +190,7 @@ def run_study(
     with ResultStore(folder, study.config, resume=resume, part_of=problem_of) as store:
         shared = (study.design, study.seed)
         tasks = {unit: (study.draws[problem_of(unit[0])], *shared) for unit in study.units}
-        run_missing(store, run_study_unit, tasks, jobs, "settling" if verbose else "")
+        run_missing(store, run_study_unit, tasks, n_jobs, "settling" if verbose else "")
         return pd.DataFrame(
             {"dataset": problem_of(unit[0]), "repeat": unit[1], **row}
             for unit in study.units

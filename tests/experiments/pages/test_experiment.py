@@ -253,7 +253,7 @@ def test_the_documented_example(tmp_path, monkeypatch):
     (code,) = (
         c for c in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "write_report" in c
     )
-    code = code.replace("repeats=20", "repeats=2").replace("jobs=-1", "jobs=1, verbose=False")
+    code = code.replace("repeats=20", "repeats=2").replace("n_jobs=-1", "n_jobs=1, verbose=False")
     X, y = two_classes(120, 0, 3)[:2]
     names = {"X": pd.DataFrame(X), "y": pd.Series(y)}
     exec(code, names)
