@@ -10,6 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import primum
+from primum.cli.main import COMMANDS
+from primum.cli.main import primum as command
 
 API = (Path(__file__).parents[2] / "docs" / "api.rst").read_text()
 
@@ -64,6 +66,99 @@ def test_parameters_have_agreed_names(estimator):
 def test_every_agreed_name_is_used():
     used = {name for estimator in estimators() for name in inspect.signature(estimator).parameters}
     assert PARAMETERS - used == set()
+
+
+# Attributes of fitted estimators. A new one is added only if none of these says the same.
+ATTRIBUTES = {
+    # the model
+    *("classes_", "n_features_in_", "feature_names_in_", "coef_", "intercept_", "dual_coef_"),
+    *("expansion_", "gamma_", "scale_", "svm_", "X_fit_"),
+    *("means_", "covariance_", "directions_", "prior_", "rank_"),
+    *("estimator_", "models_", "weights_", "candidates_", "mixture_", "separators_"),
+    *("threshold_", "rule_", "cost_", "target_mean_", "target_scale_"),
+    # the models it is compared with
+    *("supervised_", "baseline_", "chosen_", "verdict_", "settlement_", "report_", "notes_"),
+    *("differences_", "p_values_", "gain_", "gains_"),
+    # what was found for unlabelled rows
+    *("soft_labels_", "transduction_", "targets_", "n_positive_"),
+    # how it was found
+    *("solver_", "metric_", "alpha_", "certificate_", "gap_", "converged_", "rate_"),
+    *("objective_", "supervised_objective_", "log_likelihood_", "log_likelihood_path_"),
+    *("n_iter_", "n_optima_", "n_switches_", "history_", "termination_condition_"),
+    *("best_estimator_", "best_index_", "best_params_", "best_score_", "cv_results_", "n_splits_"),
+    *("failures_", "order_seed_"),
+    *("held_out_folds_", "held_out_predictions_", "held_out_rows_", "held_out_scores_"),
+}
+
+
+def documented_attributes():
+    """Yield the attributes of all estimators, from the sections of their docstrings."""
+    for estimator in estimators():
+        sections = re.split(r"\n(\w[\w ]*)\n-+\n", inspect.getdoc(estimator))
+        section = dict(zip(sections[1::2], sections[2::2], strict=True)).get("Attributes", "")
+        for names in re.findall(r"^(\w[\w, ]*) : ", section, flags=re.MULTILINE):
+            yield from names.split(", ")
+
+
+def test_attributes_have_agreed_names():
+    assert set(documented_attributes()) == ATTRIBUTES
+
+
+# Parameters of functions and methods, where those of estimators do not say the same.
+ARGUMENTS = {
+    # rows, labels and models
+    *("clf", "model", "tuned", "oracle", "rows", "classes", "scores", "rng", "n_rows"),
+    *("n_features", "n_labeled"),
+    # a table, and a comparison
+    *("target", "target_kind", "id", "group", "exclude", "missing", "decimal", "prepare"),
+    *("independent_rows", "shift", "equivalence", "curves", "nested", "left_out"),
+    *("name", "methods", "folder", "resume", "path"),
+    *("n", "show_predictions", "correct", "labelling"),
+    # experiments, whose plans are stored with the names "repeats" and "seed"
+    *("data", "design", "experiment", "repeats", "seed", "twin", "sees", "score", "loss", "every"),
+    *("parts", "n_folds", "scaling", "sizes", "test_share", "d", "y", "names", "data_home"),
+    *("download", "share", "results", "summary", "curve", "measure", "measures", "classifiers"),
+    *("log_scale", "largest", "ax"),
+    # simulated problems
+    *("agreement", "density", "distance", "gap", "means", "purity", "slope", "width"),
+}
+
+
+def functions():
+    """Yield functions, methods and classes of the reference that users call themselves."""
+    for name in documented_names():
+        value = eval(name)
+        if inspect.isfunction(value) or name.rpartition(".")[2] in CALLED:
+            yield value
+        if inspect.isclass(value):
+            members = (m for name, m in inspect.getmembers(value) if not name.startswith("_"))
+            yield from (
+                member
+                for member in members
+                if inspect.isfunction(member) and member.__module__.startswith("primum")
+            )
+
+
+CALLED = {"Experiment", "Method", "CrossValidation", "HoldOut", "LearningCurve"}
+CALLED |= {"SemiSupervisedSplit", "UnlabeledRows"}
+
+
+def test_arguments_have_agreed_names():
+    used = {name for function in functions() for name in inspect.signature(function).parameters}
+    assert used - PARAMETERS - FIT == ARGUMENTS - FIT
+
+
+# Options of the command that are no arguments of a function: files, and what is printed.
+OPTIONS = {"unlabeled", "features", "out", "report", "sheets", "force", "quiet", "form"}
+OPTIONS |= {"separator", "encoding", "sheet", "header_row", "max_rows", "list_methods", "further"}
+OPTIONS |= {"id_column", "datasets"}
+
+
+def test_options_have_agreed_names():
+    used = {
+        parameter.name for name in COMMANDS for parameter in command.get_command(None, name).params
+    }
+    assert used - PARAMETERS - FIT - ARGUMENTS == OPTIONS
 
 
 def documented_names():
