@@ -12,7 +12,7 @@ test test-slow test-oldest: export OMP_NUM_THREADS = 1
 test test-slow test-oldest: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-slow test-oldest lint format types hooks benchmark changelog dist clean
+.PHONY: help demo docs test test-slow test-oldest lint format types hooks goldens benchmark changelog dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ $(OLDEST)/.ready: pyproject.toml .ci/oldest.py
 
 test-oldest: $(OLDEST)/.ready  ## all tests but the slow ones, on the lowest versions of everything
 	$(OLDEST)/bin/python $(PYTEST)
+
+goldens: $(READY)  ## record the fits of tests/golden anew, after a change of results on purpose
+	for fits in tests/golden/*_fits.py; do $(BIN)/python $$fits || exit 1; done
 
 lint: $(READY)  ## style and formatting
 	$(BIN)/ruff check .
