@@ -66,6 +66,7 @@ BESIDE = {
     "_sklearn",
     "_threads",
     "_typing",
+    "_warnings",
     "_words",
     "simulated",
 }

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
+from primum.equations import equations_of, kernel_features
 from primum.equations.coordinates import coordinates_of
+from primum.labellings import (
+    ImplicitProblems,
+    LeastSquaresFamily,
+    implicit,
+    kernel_family,
+    kernel_problem,
+)
 from primum.labellings.family import LabeledLoss
 from primum.rows import ArrayRows, LabeledRows
 
@@ -34,3 +42,30 @@ def test_the_metric_and_the_basis_have_a_triangular_product(rng):
     B = LabeledLoss.of(labeled, coordinates, 0.0).W @ coordinates.full_basis.T
     assert B.shape == (9, 9)
     assert not np.triu(B, 1).any()
+
+
+def linear_and_kernel_problems(metric):
+    """Yield functions that state the problem of a metric for rows and for a kernel."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:20, 0] > 0).astype(float)
+    labeled, others = LabeledRows(X[:20], y), ArrayRows(X[20:])
+    equations = equations_of([labeled.rows, others], alpha=0.01, fit_intercept=True)
+    family = LeastSquaresFamily(equations, labeled, equations.design(others))
+    yield lambda: ImplicitProblems(family, 0.01, (np.ones(3), 0.0)).of(metric)
+    features = kernel_features(X @ X.T, None, True)
+    of_kernel = kernel_family(features, y, 0.01)
+    twin = (np.zeros(features.rows.shape[1]), 0.0)
+    yield lambda: kernel_problem(of_kernel, metric=metric, alpha_labeled=0.01, supervised=twin)
+
+
+def test_an_unknown_metric_is_an_error():
+    for problem in linear_and_kernel_problems("new"):
+        with pytest.raises(ValueError, match="Unknown metric 'new': pass a number from 0 to 1 or"):
+            problem()
+
+
+def test_a_metric_without_its_matrix_is_an_error(monkeypatch):
+    monkeypatch.setitem(implicit.METRIC_SHARES, "new", np.nan)
+    for problem in linear_and_kernel_problems("new"):
+        with pytest.raises(ValueError, match="'new' has no matrix W for these models"):
+            problem()

@@ -405,3 +405,12 @@ def test_a_prior_is_met_where_labels_hardly_affect_the_objective(n_classes, unit
     clf.fit(unit * X, y, X_unlabeled=unit * X_u)
     np.testing.assert_allclose(one_hot(clf.soft_labels_).mean(axis=0), share, atol=1e-9)
     assert clf.certificate_.converged
+
+
+@pytest.mark.parametrize("bounds", [(0.01, 0.99), (0.8, 0.9)], ids=["idle", "active"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_solver_without_priors_says_so_whatever_the_data(bounds, fit_intercept):
+    X, y, X_u = problem(2)
+    model = ICLSClassifier(solver="lbfgsb", prior={0: bounds}, fit_intercept=fit_intercept)
+    with pytest.raises(ValueError, match="solver='lbfgsb' does not support priors"):
+        model.fit(X, y, X_u)

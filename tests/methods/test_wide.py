@@ -164,3 +164,19 @@ def test_scorers_get_models_of_all_columns(monkeypatch):
 
     ICLSClassifierCV(**GRID, scoring=score).fit(X, y)
     assert set(seen) == {(150, 150)}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_soft_labels_of_given_rows_after_a_fit_in_the_span(monkeypatch, n_classes):
+    monkeypatch.setattr(normal, "MIN_SPAN_NUMBERS", 1)
+    X = np.random.default_rng(0).normal(size=(60, 400)) + 1000  # centres far from 0
+    y = np.arange(20) % n_classes
+    model = ICLSClassifier(alpha=10.0).fit(X[:20], y, X[20:])
+    assert_allclose(model.soft_labels(X[20:]), model.soft_labels_, rtol=0.0, atol=0.0)
+
+
+def test_targets_of_given_rows_after_a_fit_in_the_span(monkeypatch):
+    monkeypatch.setattr(normal, "MIN_SPAN_NUMBERS", 1)
+    X = np.random.default_rng(0).normal(size=(60, 400)) + 1000
+    model = ICLSRegressor(alpha=10.0, bounds=(900, 1100)).fit(X[:20], X[:20, 0], X[20:])
+    assert_allclose(model.targets(X[20:]), model.targets_, rtol=0.0, atol=0.0)

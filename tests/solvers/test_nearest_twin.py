@@ -19,10 +19,10 @@ def tied(twin, goal, seed=0, n_rows=12):
 def solved(tie):
     problem = tie.loss(1.0, 0.0)
 
-    def solve_labels(label_problem, tol):
-        return solve(label_problem, solver="newton", tol=tol, max_iter=1000)
+    def solve_labels(label_problem, tol, max_iter):
+        return solve(label_problem, solver="newton", tol=tol, max_iter=max_iter)
 
-    return problem, solve_nearest_twin(problem, tie, solve_labels, 1e-8)
+    return problem, solve_nearest_twin(problem, tie, solve_labels, 1e-8, 1000)
 
 
 def test_a_twin_within_reach_is_reached():

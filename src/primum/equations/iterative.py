@@ -11,7 +11,6 @@ minimum norm if it is not unique. Here the coordinates gamma of a fit are its co
 themselves, for design rows.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.equations.conjugate import RESIDUAL_TOLERANCE, Solved, conjugate_gradients
 from primum.equations.coordinates import NormalEquations, rank_tolerance
 from primum.equations.curvature import CurvedRows, curved_product
@@ -96,12 +96,11 @@ class IterativeEquations(NormalEquations):
             return
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(
+        warn(
             f"Least squares on {len(self.center)} columns reached a relative residual of only "
             f"{solved.residual:.0e} after {solved.steps} steps of conjugate gradients; raise "
             "alpha or standardise the features.",
             ConvergenceWarning,
-            stacklevel=2,
         )
 
     def solve_part(  # noqa: D102

@@ -24,7 +24,6 @@ their block non-finite, and the block is then searched for them. Columns that va
 that squares underflow, are found here too.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -34,6 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from primum._typing import Floats, Index, Mask
+from primum._warnings import warn
 from primum.rows import Block, Rows, library_of, reduce_parts, refuse_non_finite, to_numpy
 from primum.rows.array import BLOCK_NUMBERS
 
@@ -295,9 +295,8 @@ def refuse_faint(faint: Mask, others_vary: bool) -> None:
             f"{name} has values so small that their squares underflow, and no other column varies: "
             "multiply the features by a constant."
         )
-    warnings.warn(
+    warn(
         f"{name} has values so small that their squares underflow, and counts as constant: "
         "multiply it by a constant, or drop it.",
         UserWarning,
-        stacklevel=2,
     )

@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from primum._progress import with_progress
 from primum._typing import AnyArray, Floats, Index
+from primum._warnings import warn
 from primum._words import key_of
 from primum.comparison.plan import rng_for, seeded
 from primum.comparison.run import run_parallel
@@ -249,7 +250,7 @@ def run_experiment(
         run_missing(store, run_unit, tasks, n_jobs, experiment.name if verbose else "")
         results = collect(store, experiment)
     if sentence := failed_sentence(results):
-        warnings.warn(sentence, FitFailedWarning, stacklevel=2)
+        warn(sentence, FitFailedWarning)
     return results
 
 

@@ -4,7 +4,6 @@ A cell has the mean over repeats, its spread, and how the method compares with i
 how often it is worse, by how much, and whether significantly.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -13,6 +12,7 @@ from pandas import DataFrame, Series
 from scipy.stats import wilcoxon
 
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.experiments.measures import MEASURES
 
 # The role of the supervised method with which the others are compared.
@@ -174,10 +174,9 @@ def summarize(results: DataFrame, *, curve: bool, twin: str | None = None) -> Da
 
 def _check_twin(roles: dict[str, str], twin: str | None) -> None:
     if twin is None:
-        warnings.warn(
+        warn(
             "No method sees only the labelled rows, so there is no supervised twin and times_worse "
             "is empty: choose a twin with Experiment(twin=...) or summarize(twin=...).",
-            stacklevel=3,
         )
     elif twin not in roles:
         raise ValueError(f"twin must be one of {', '.join(roles)}, got {twin!r}.")

@@ -66,10 +66,10 @@ from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import ColumnSums
 from primum.rows import ArrayRows, LabeledRows
 
+# The weight s of all rows, from 0 to 1, in every metric by name; NaN where W is no mixture.
+METRIC_SHARES = {"labeled": 0.0, "all": 1.0, "euclidean": np.nan}
 # "auto" stands for another metric, which ``chosen_metric`` determines.
-METRICS = ("auto", "labeled", "all", "euclidean")
-# The weight s of all rows, from 0 to 1, in the metrics that have one.
-METRIC_SHARES = {"labeled": 0.0, "all": 1.0}
+METRICS = ("auto", *METRIC_SHARES)
 # Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
 MAX_LABELED_PART = 0.5
 # The metric "auto" if the labelled rows do not determine the model. On average it gains with half
@@ -79,7 +79,19 @@ SHARE_IF_UNDETERMINED = 0.2
 
 def share_of_all(metric: str | float) -> float:
     """Return the weight s of all rows in a metric; NaN for one that has none."""
-    return METRIC_SHARES.get(metric, np.nan) if isinstance(metric, str) else float(metric)
+    if not isinstance(metric, str):
+        return float(metric)
+    if metric not in METRIC_SHARES:
+        raise ValueError(
+            f"Unknown metric {metric!r}: pass a number from 0 to 1 or one of "
+            f"{', '.join(map(repr, METRIC_SHARES))}."
+        )
+    return METRIC_SHARES[metric]
+
+
+def no_metric(metric: str | float) -> ValueError:
+    """Return the error for a metric that is not implemented for a kind of models."""
+    return ValueError(f"The metric {metric!r} has no matrix W for these models.")
 
 
 def chosen_metric(
@@ -192,6 +204,8 @@ class ImplicitProblems:
             goal = W @ twin
             # Coefficients have units: measure relative to the supervised ones.
             scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
+        elif np.isnan(share):
+            raise no_metric(metric)
         else:
             loss = self.loss or family.labeled_loss(self.alpha_labeled)
             W, goal = loss.W, loss.goal

@@ -29,7 +29,7 @@ from scipy.linalg import cho_factor, cho_solve
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
 from primum.labellings.family import LeastSquaresFamily
-from primum.labellings.implicit import ImplicitProblem, share_of_all, without_level
+from primum.labellings.implicit import ImplicitProblem, no_metric, share_of_all, without_level
 from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem
@@ -127,6 +127,8 @@ def _metric(
     if metric == "euclidean":
         return StackedMetric(1.0 / coordinates.roots, np.zeros((0, n_coordinates)))
     share = share_of_all(metric)
+    if np.isnan(share):
+        raise no_metric(metric)
     if share == 1:
         return StackedMetric(np.ones(n_coordinates), np.zeros((0, n_coordinates)))
     factor = 1.0 if share == 0 else (1 - share) * coordinates.weight / total

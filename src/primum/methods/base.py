@@ -4,7 +4,6 @@ scikit-learn validates parameters by the ``_parameter_constraints`` of a class. 
 from the names of its parameters: one name means one thing, with one range unless a class differs.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray, Floats, Index
+from primum._warnings import each_once, warn
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import on_this_machine
 from primum.reading.labels import read_labels, refuse_masked
@@ -128,16 +128,15 @@ def convergence_advice(max_iter: int, *, reached: bool, otherwise: str = OTHERWI
 
 
 def warn_short_of_tol(
-    estimator: Any, n_iter: int, where: str, *, otherwise: str = OTHERWISE, stacklevel: int
+    estimator: Any, n_iter: int, where: str, *, otherwise: str = OTHERWISE
 ) -> None:
     """Warn that a search stopped short of its tolerance, which follows ``where`` in the message."""
     reached = n_iter >= estimator.max_iter
     advice = convergence_advice(estimator.max_iter, reached=reached, otherwise=otherwise)
-    warnings.warn(
+    warn(
         f"{type(estimator).__name__} stopped after {n_iter} iterations {where} "
         f"tol={estimator.tol:.1e}; {advice}.",
         ConvergenceWarning,
-        stacklevel=stacklevel + 1,
     )
 
 
@@ -151,7 +150,8 @@ def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[N
     if not warm_start:
         _forget(estimator)
     try:
-        yield
+        with each_once():
+            yield
     except BaseException:
         _forget(estimator)
         raise

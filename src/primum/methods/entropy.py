@@ -296,7 +296,7 @@ class EntropyLogisticClassifier(LinearMachine):
         self.converged_ = lowest.slope <= self.tol
         if not self.converged_:
             where = f"with a partial derivative of {self.gap_:.1e}, not within"
-            base.warn_short_of_tol(self, lowest.n_iter, where, stacklevel=3)
+            base.warn_short_of_tol(self, lowest.n_iter, where)
         self._remember(data.classes, lowest.W)
 
     def _fit_twin(self, data: MachineData) -> LogisticRegression:

@@ -5,7 +5,6 @@ repeat until no prediction changes. In general this minimises no objective and h
 wrong labels can reinforce themselves.
 """
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import field, replace
@@ -20,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from primum._sklearn import check_parameters, count_rows, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
+from primum._warnings import warn
 from primum.methods import base
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
 from primum.reading import data
@@ -64,11 +64,10 @@ def alternate(
         changes = int(np.count_nonzero(np.atleast_2d((labels != before).T).any(axis=0)))
         estimator.n_iter_ += 1
     if changes:
-        warnings.warn(
+        warn(
             f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} rounds with "
             f"{changes} labels still changing; raise max_iter.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     return model, before, changes
 

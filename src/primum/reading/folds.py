@@ -28,6 +28,7 @@ from sklearn.model_selection import (
 )
 
 from primum._typing import AnyArray, Index, Mask
+from primum._warnings import warn
 from primum.reading.data import FitArguments
 from primum.reading.known import row_indices
 from primum.reading.labels import KnownLabels, read_labels
@@ -402,11 +403,10 @@ def tuning_folds(most: int, codes: Index, groups: Any) -> list[Fold]:
             parts = [part for fold in folds for part in (fold.train, fold.test)]
             if all(len(np.unique(codes[part])) == n_classes for part in parts):
                 return folds
-    warnings.warn(
+    warn(
         "Groups were split to choose a penalty, because some class has labelled rows in too few of "
         "them.",
         UserWarning,
-        stacklevel=2,
     )
     return []
 

@@ -6,7 +6,6 @@ out-of-fold scores and are shrunk towards the supervised baseline (``stack``).
 """
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import field
@@ -27,6 +26,7 @@ from primum._progress import FOLDS, tell, with_progress
 from primum._sklearn import HasMethods, StrOptions
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask, T
+from primum._warnings import warn
 from primum.equations.sampled import read_sample
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
@@ -270,11 +270,10 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
     def _warn_of_failures(self) -> None:
         if self.failures_:
             names = ", ".join(dict.fromkeys(failure.candidate for failure in self.failures_))
-            warnings.warn(
+            warn(
                 f"Candidates that raised an exception are left out: {names}. The first failure "
                 f"is {self.failures_[0]}; failures_ lists them all.",
                 FitFailedWarning,
-                stacklevel=5,
             )
 
     def count_fits(self) -> int:

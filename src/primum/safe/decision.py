@@ -6,7 +6,6 @@ unlabelled rows if it uses them, and scores the held-out fold. These scores dete
 rule.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar, Self
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum._warnings import warn
 from primum.judging.objectives import (
     COST,
     DecisionRule,
@@ -227,11 +227,10 @@ class TunedDecisionClassifierCV(OfClassifiers):
         except ValueError as problem:
             if not is_number(self.cv):
                 raise
-            warnings.warn(
+            warn(
                 "The decision rule was not chosen out of fold, and uses scores as probabilities, "
                 f"because the classifier could not be fitted without some rows: {problem}",
                 UserWarning,
-                stacklevel=4,
             )
             return None
         model, twin = zip(*parts, strict=True)

@@ -1,12 +1,12 @@
 """The safe choice for numeric targets."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
 
 from primum._sklearn import StrOptions
 from primum._typing import Floats, Index, Mask
+from primum._warnings import warn
 from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
@@ -254,9 +254,8 @@ def _warn_of_markers(numbers: Floats) -> None:
     """Warn if most targets are -1, which marks unknown classes, and all others are positive."""
     marked = numbers == CLASS_MARKER
     if 2 * marked.sum() > len(numbers) and (numbers[~marked] > 0).all() and not marked.all():
-        warnings.warn(
+        warn(
             f"{marked.sum()} of the {len(numbers)} numbers in y are -1, and all others are "
             "positive: if -1 stands for unknown numbers, write NaN instead.",
             UserWarning,
-            stacklevel=5,
         )

@@ -1,4 +1,11 @@
 """Solvers of label problems; each is a function of the problem and a tolerance."""
 
 from primum.labellings.problem import Solution
-from primum.solvers.base import ONE_NUMBER, SOLVERS, chosen_solver, solve, solve_implicit
+from primum.solvers.base import (
+    ONE_NUMBER,
+    SOLVERS,
+    check_solver,
+    chosen_solver,
+    solve,
+    solve_implicit,
+)

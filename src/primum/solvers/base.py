@@ -40,6 +40,17 @@ MAX_ANCHOR_ROUNDS = 50
 SHARE_VIOLATION = 1e-12
 
 
+def check_solver(solver: str, n_classes: int, *, has_prior: bool) -> None:
+    """Raise an error if a solver does not support several classes or priors."""
+    if solver in ONE_NUMBER and n_classes > 2:
+        raise ValueError(
+            f"Only binary classification is supported. solver={solver!r} is for two classes, but y "
+            f"has {n_classes}: use solver='auto'."
+        )
+    if solver in ONE_NUMBER and has_prior:
+        raise ValueError(f"solver={solver!r} does not support priors: use solver='auto'.")
+
+
 def solve(
     problem: LabelProblem,
     *,
@@ -53,13 +64,8 @@ def solve(
     ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise,
     which measures its labellings with ``measure``, if given.
     """
-    if solver in ONE_NUMBER and problem.labels.shape:
-        raise ValueError(
-            f"Only binary classification is supported. solver={solver!r} is for two classes, but y "
-            f"has {problem.labels.shape[0]}: use solver='auto'."
-        )
-    if solver in ONE_NUMBER and problem.prior is not None:
-        raise ValueError(f"solver={solver!r} does not support priors: use solver='auto'.")
+    n_classes = problem.labels.shape[0] if problem.labels.shape else 2
+    check_solver(solver, n_classes, has_prior=problem.prior is not None)
     if problem.n_rows == 0:
         return Solution(centres_of(problem.labels, 0), iterations=0)
     solver = chosen_solver(problem, solver)
@@ -96,7 +102,7 @@ def solve_implicit(
         if solution is not None:
             return solution
 
-    def solve_labels(problem: LabelProblem, tol: float, max_iter: int = max_iter) -> Solution:
+    def solve_labels(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
     if implicit.prior is not None:
@@ -104,7 +110,7 @@ def solve_implicit(
     if implicit.tie is None or implicit.problem.n_rows == 0:
         problem = implicit.problem
         return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
-    return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol)
+    return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol, max_iter)
 
 
 def _solve_prior(

@@ -45,11 +45,12 @@ SETTLED_SHARE, MAX_GAPS_LEFT = 0.01, 4
 
 @dataclass(frozen=True)
 class GradientResult:
-    """The labels that gradients reached, their gap, and the number of steps."""
+    """The labels that gradients reached, their gap, the number of steps, whether they suffice."""
 
     labels: Floats
     gap: float
     steps: int
+    suffices: bool
 
 
 def is_large(problem: LabelProblem) -> bool:
@@ -68,9 +69,13 @@ def _is_wide(problem: LabelProblem) -> bool:
 
 
 def minimise_by_gradients(
-    problem: LabelProblem, goal: float, start: Floats | None = None, settled: float = SETTLED_SHARE
-) -> GradientResult | None:
-    """Return labels with a gap within the goal, or None if that is too far away.
+    problem: LabelProblem,
+    goal: float,
+    start: Floats | None = None,
+    settled: float = SETTLED_SHARE,
+    max_steps: int = MAX_GRADIENT_STEPS,
+) -> GradientResult:
+    """Return labels with a gap within the goal, or where steps ended because that is too far away.
 
     In a wide problem, labels whose faces have settled suffice. ``start`` are the labels of a
     similar problem; None: the centres of the label sets.
@@ -78,7 +83,8 @@ def minimise_by_gradients(
     labels, slopes = problem.labels, _Slopes(problem)
     q = y = centres_of(labels, problem.n_rows) if start is None else start
     t, gaps, face = 1.0, [slopes.measure(problem, q)], labels.open(q)
-    for step in range(1, MAX_GRADIENT_STEPS + 1):
+    step = 0
+    for step in range(1, min(max_steps, MAX_GRADIENT_STEPS) + 1):
         ahead = labels.project(y - slopes.at(y) / slopes.steepest)
         if np.vdot(y - ahead, ahead - q) > 0:
             t = 1.0
@@ -91,10 +97,10 @@ def minimise_by_gradients(
         n_changed = np.count_nonzero(per_row((before != face).astype(np.intp)))
         has_settled = slopes.is_wide and n_changed <= settled * len(q)
         if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > MAX_GAPS_LEFT):
-            return GradientResult(q, gaps[-1], step)
+            return GradientResult(q, gaps[-1], step, suffices=True)
         if not slopes.is_wide and _is_too_slow(gaps, goal):
-            return None
-    return None
+            break
+    return GradientResult(q, gaps[-1], step, suffices=False)
 
 
 class _Slopes:

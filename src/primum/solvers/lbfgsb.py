@@ -40,15 +40,14 @@ def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
         if stuck or iterations >= max_iter or objective.gap_at(z) <= enough:
             break
         value = result.fun
-    return Solution(_closest_to_centres(problem, objective.labels(z), tol), iterations)
-
-
-def _closest_to_centres(problem: LabelProblem, q: Floats, tol: float) -> Floats:
-    """Return the labelling closest to the centres with the same M q, unless its gap is worse."""
+    q = objective.labels(z)
+    # Of all labellings with this M q, take the one closest to the centres, unless its gap is worse.
     reached = replace(problem, target=problem.columns.accumulate(q))
-    closer = solve_newton(reached, tol, max_iter=1000).array
-    before, after = problem.judge(q), problem.judge(closer)
-    return closer if after.within(tol) or after.gap <= before.gap else q
+    closer = solve_newton(reached, tol, max_iter - iterations)
+    before, after = problem.judge(q), problem.judge(closer.labels)
+    if after.within(tol) or after.gap <= before.gap:
+        return replace(closer, iterations=iterations + closer.iterations)
+    return Solution(q, iterations + closer.iterations)
 
 
 def minimise_to_gap(

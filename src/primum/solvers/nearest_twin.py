@@ -52,11 +52,12 @@ LOSS_TOLERANCE_SHARE = 1e-3
 # do not span all directions, and perhaps not the twin: its square is close to rounding.
 MIN_TWIN_PIVOT = 1e-6
 
-SolveLabels = Callable[[LabelProblem, float], Solution]
+# Returns a solution within a tolerance, in at most some iterations.
+SolveLabels = Callable[[LabelProblem, float, int], Solution]
 
 
 def solve_nearest_twin(
-    problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, tol: float
+    problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, tol: float, max_iter: int
 ) -> Solution:
     """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
     if (labels := _labels_of_twin(tie, tol)) is not None:
@@ -67,25 +68,37 @@ def solve_nearest_twin(
         if copies is not None:
             few = replace(tie, columns=copies[0])
             loss = few.loss(problem.loss_unit, problem.loss_floor)
-            solution = solve_nearest_twin(loss, few, solve_labels, tol)
+            solution = solve_nearest_twin(loss, few, solve_labels, tol, max_iter)
             return replace(solution, labels=copies[1](solution.array))
-        solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol)
-        if proven:
+        solution, proven = _solve_in_order(problem, tie, solve_labels, tol, tol, max_iter)
+        left = max_iter - solution.iterations
+        if proven or left <= 0:
             return solution
-    return _solve_in_order(problem, tie, solve_labels, LOSS_TOLERANCE_SHARE * tol, tol)[0]
+        loss_tol, before = LOSS_TOLERANCE_SHARE * tol, solution.iterations
+        solution, _ = _solve_in_order(problem, tie, solve_labels, loss_tol, tol, left)
+        return replace(solution, iterations=before + solution.iterations)
+    return _solve_in_order(problem, tie, solve_labels, LOSS_TOLERANCE_SHARE * tol, tol, max_iter)[0]
 
 
 def _solve_in_order(
-    problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, loss_tol: float, tol: float
+    problem: LabelProblem,
+    tie: NearestTwin,
+    solve_labels: SolveLabels,
+    loss_tol: float,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Solution, bool]:
     """Minimise the loss and then the distance; also return whether the distance is proven."""
-    first = solve_labels(problem, loss_tol)
+    first = solve_labels(problem, loss_tol, max_iter)
     Mq = tie.reached(first.labels)
     gap = problem.judge(first.labels, first.dual, tol).gap / problem.loss_unit
-    if tie.excess(Mq) <= max(gap, problem.gap_within(LOSS_ROUNDING)):
-        held = _hold(tie, tie.goal, solve_labels, tol)
+    left = max_iter - first.iterations
+    if left <= 0:
+        held = Solution(first.labels, 0, pull=Mq[: tie.rank] - tie.twin[: tie.rank])
+    elif tie.excess(Mq) <= max(gap, problem.gap_within(LOSS_ROUNDING)):
+        held = _hold(tie, tie.goal, solve_labels, tol, left)
     else:
-        held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_labels, tol)
+        held = _on_face(tie, _by_row(tie, first.labels), Mq, solve_labels, tol, left)
     assert held.pull is not None
     proven = tie.judge(held.labels, held.pull, gap).within(tol**0.5)
     iterations = first.iterations + held.iterations
@@ -122,12 +135,14 @@ def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Floats | Labelling, Floa
     return q, tie.reached(q), inside
 
 
-def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float) -> Solution:
+def _hold(
+    tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float, max_iter: int
+) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
     shift, penalty, iterations = np.zeros_like(tie.goal), FIRST_PENALTY, 0
     best, least_gap, least = Solution(np.zeros(0), 0), np.inf, np.inf
     for _ in range(MAX_PENALTY_ROUNDS):
-        solution = solve_labels(tie.held(level + shift, penalty), tol)
+        solution = solve_labels(tie.held(level + shift, penalty), tol, max_iter - iterations)
         Mq = tie.reached(solution.labels)
         off = Mq[: tie.rank] - level
         pull = penalty**2 * (off - shift)
@@ -139,7 +154,7 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
         slow, least = missed > SLOW_ROUND_SHARE * least, min(missed, least)
         if best.pull is None or gap <= least_gap:
             best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
-        if gap <= GAP_SHARE * tol or (slow and penalty == MAX_PENALTY):
+        if gap <= GAP_SHARE * tol or (slow and penalty == MAX_PENALTY) or iterations >= max_iter:
             break
         shift -= off
         if slow:
@@ -148,7 +163,12 @@ def _hold(tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float
 
 
 def _on_face(
-    tie: NearestTwin, labels: Floats | Labelling, Mq: Floats, solve_labels: SolveLabels, tol: float
+    tie: NearestTwin,
+    labels: Floats | Labelling,
+    Mq: Floats,
+    solve_labels: SolveLabels,
+    tol: float,
+    max_iter: int,
 ) -> Solution:
     """Return the nearest of the optimal labellings; only labels on the hyperplane are free."""
     of_rows = labels if isinstance(labels, np.ndarray) else _with_band(labels)
@@ -171,7 +191,7 @@ def _on_face(
     goal = np.concatenate([level, tie.twin[tie.rank :] - others])
     sets = on_face(tie.labels.take(free), face)
     few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, sets)
-    solution = _hold(few, level, solve_labels, tol)
+    solution = _hold(few, level, solve_labels, tol, max_iter)
     return replace(
         solution, labels=_with_values(of_rows, free, solution.array), pull=R.T @ solution.pull
     )

@@ -228,30 +228,33 @@ def solve_newton(
 
     ``start`` is (sigma, Xi) of a point near the path, if one is known.
     """
+    steps = 0
     if start is None and is_large(problem):
-        solution = _by_gradients(problem, tol, max_iter)
+        solution, steps = _by_gradients(problem, tol, max_iter)
         if solution is not None:
             return solution
-    for last in follow_path(problem, tol, max_iter, start):  # noqa: B007
+    for last in follow_path(problem, tol, max_iter - steps, start):  # noqa: B007
         pass
-    return Solution(last.best.q, last.iterations, multipliers=last.best.nu)
+    return Solution(last.best.q, steps + last.iterations, multipliers=last.best.nu)
 
 
-def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> Solution | None:
-    """Return what ``solve_newton`` does, if projected gradients lead close enough to its faces."""
+def _by_gradients(problem: LabelProblem, tol: float, max_iter: int) -> tuple[Solution | None, int]:
+    """Return what ``solve_newton`` does, if projected gradients lead there, and iterations."""
     aim = GAP_GOAL * problem.gap_within(tol)
-    reached = minimise_by_gradients(problem, aim)
-    if reached is None:
-        return None
-    q = reached.labels
+    reached = minimise_by_gradients(problem, aim, max_steps=max_iter)
+    if not reached.suffices:
+        return None, reached.steps
+    q, left = reached.labels, max_iter - reached.steps
     xi = problem.residual(q)
     rounding = rounding_thresholds(problem, DualPoint(xi, problem.columns.project(xi)))
     if reached.gap <= aim:
-        guess, iterations = FaceGuess(problem, rounding, xi).best_from(q, aim, near_end=True)
+        guess, iterations = FaceGuess(problem, rounding, xi).best_from(q, aim, left, near_end=True)
     else:
-        guess, iterations = _by_proximal_labels(problem, q, aim, max_iter, rounding)
+        guess, iterations = _by_proximal_labels(problem, q, aim, left, rounding)
     iterations += reached.steps
-    return Solution(guess.q, iterations, multipliers=guess.nu) if guess.final else None
+    if not guess.final:
+        return None, iterations
+    return Solution(guess.q, iterations, multipliers=guess.nu), iterations
 
 
 def follow_path(
@@ -296,7 +299,9 @@ def follow_path(
         )
         if near_end or undecided >= MIN_STEADY_SHARE * undecided_before:
             guesses = FaceGuess(problem, rounding, arrived.xi)
-            guess, tries = guesses.best_from(q, GAP_GOAL * tol, near_end)
+            guess, tries = guesses.best_from(
+                q, GAP_GOAL * tol, max_iter - iterations - steps, near_end=near_end
+            )
         else:
             guess, tries = on_path, 0
         best = min((best, on_path, guess), key=lambda answer: answer.order)
@@ -511,7 +516,9 @@ class FaceGuess:
     rounding: Rounding
     xi: Floats
 
-    def best_from(self, q: Floats, aim: float, near_end: bool) -> tuple[Trial, int]:
+    def best_from(
+        self, q: Floats, aim: float, max_tries: int, *, near_end: bool
+    ) -> tuple[Trial, int]:
         """Return (the best labelling found from q, number of tries).
 
         While there are more free labels than equations, this pays off only near the end, once the
@@ -520,7 +527,8 @@ class FaceGuess:
         problem, rounding, labels = self.problem, self.rounding, self.problem.labels
         best = Trial(q, np.inf, final=False, nu=problem.multipliers(self.xi))
         face = labels.open(q)
-        for tries in range(MAX_GUESSES):
+        tries = 0
+        for tries in range(min(MAX_GUESSES, max_tries)):
             open_labels = OpenColumns(problem.columns, labels, face)
             size = open_labels.n_equations
             if open_labels.freedom > size and (not near_end or size > MAX_DIRECT_SIZE):
@@ -544,7 +552,7 @@ class FaceGuess:
             unchanged = per_row(face.astype(np.intp)) == per_row(kept.astype(np.intp))
             wrong = unchanged & (slack > aim / len(q))
             face = kept | (wrong if q.ndim == 1 else wrong[:, None] & (labels.best(p) > 0))
-        return best, MAX_GUESSES
+        return best, max(0, min(MAX_GUESSES, max_tries))
 
     def _refitted(self, q: Floats, open_labels: OpenColumns) -> tuple[Floats, Floats]:
         """Refit the labels inside some faces, as close to the centres as a best fit allows.
@@ -695,12 +703,13 @@ def solve_from(problem: LabelProblem, start: Floats, tol: float, max_iter: int) 
         return Solution(start, 0, proven=True)
     if is_large(problem) and _open_at(problem, start).freedom > MAX_NEWTON_FREEDOM:
         goal = max(enough, INEXACT_GAP_SHARE * aim)
-        reached = minimise_by_gradients(problem, goal, start)
-        if reached is not None:
-            start, steps = reached.labels, reached.steps
+        reached = minimise_by_gradients(problem, goal, start, max_steps=max_iter)
+        steps = reached.steps
+        if reached.suffices:
+            start = reached.labels
             if reached.gap <= goal:
                 return Solution(start, steps, proven=True)
-    trial, iterations = _by_proximal_labels(problem, start, aim, max_iter, rounding)
+    trial, iterations = _by_proximal_labels(problem, start, aim, max_iter - steps, rounding)
     if trial.gap > max(aim, rounding.gap):
         return None
     return Solution(trial.q, steps + iterations, proven=True)
@@ -717,6 +726,8 @@ def _by_proximal_labels(
     guesses, open_labels = FaceGuess(problem, rounding, xi), _open_at(problem, q)
     sigma, iterations = FIRST_SIGMA / max(size_of(problem.columns.project(xi)), 1e-300), 0
     for number in range(MAX_WARM_SIGMAS):
+        if iterations >= max_iter:
+            break
         # Where the proximal problem has its minimum if no label leaves its face.
         start = open_labels.newton_direction(sigma, -problem.residual(q), exact=True)
         point = DualPoint(start, problem.columns.project(start))
@@ -734,7 +745,9 @@ def _by_proximal_labels(
                 # More labels are free than there are equations: proximal points end at one of many
                 # solutions, which is not the one that a guess would find.
                 return reached, iterations
-        guess, tries = guesses.best_from(q, aim, near_end=open_labels.freedom == before)
+        guess, tries = guesses.best_from(
+            q, aim, max_iter - iterations, near_end=open_labels.freedom == before
+        )
         iterations += tries
         if guess.gap <= max(aim, rounding.gap):
             return guess, iterations

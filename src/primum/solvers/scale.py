@@ -102,10 +102,10 @@ def solve_scale(
     in_memory = columns.design.rows.in_memory
     # If few rows are in memory, the solver below is as fast, and more exact.
     worthwhile = not in_memory or columns.shape[1] > MAX_UNMODELLED_ROWS
-    if not best.suffices(goal) and goal > 0 and worthwhile:
+    if not best.suffices(goal) and goal > 0 and worthwhile and iterations < max_iter:
         full = replace(full, rough=False)
         best, iterations = _follow_surrogates(full, best, iterations, tol, max_iter)
-    if best.gap > goal and best.lost:
+    if best.gap > goal and best.lost and iterations < max_iter:
         start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
         other, iterations = _follow_all_rows(full, start, tol, max_iter)
         best = min((best, other), key=lambda labelling: labelling.order)
@@ -125,7 +125,7 @@ def _follow_surrogates(
     few = SurrogateRows.of(*sample_columns(full.columns, matched=False))
     few = few.merged() if is_uniform(labels) else few
     sample = replace(full.problem, columns=few.columns, labels=labels.take(few.positions))
-    start = sample_stage(sample, tol, max_iter)
+    start = sample_stage(sample, tol, max_iter - iterations)
     start = replace(start, iterations=start.iterations + iterations)
     modelled, iterations = follow_surrogates(full, few, start, tol, max_iter)
     if modelled.order < best.order:
@@ -167,7 +167,8 @@ def _follow_all_rows(
             # Once the goal is reached, more precise labels are worth a few more steps.
             enough = GAP_GOAL * goal if best.gap <= goal and not full.rough else goal
             # Once a band was tried in vain, every stage ends on the path.
-            arrived, steps = _minimise_psi(full, point, enough, early=wider == 1.0)
+            left = max(0, max_iter - iterations)
+            arrived, steps = _minimise_psi(full, point, enough, left, early=wider == 1.0)
             iterations += steps
             if arrived is None:
                 return replace(best, lost=True), iterations
@@ -256,7 +257,7 @@ def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: Formed
 
 
 def _minimise_psi(
-    full: SampledProblem, point: SweptPoint, goal: float, early: bool
+    full: SampledProblem, point: SweptPoint, goal: float, max_steps: int, *, early: bool
 ) -> tuple[SweptPoint | None, int]:
     """Return (a point near the minimum of psi over all rows, steps); None if steps crawl.
 
@@ -266,7 +267,7 @@ def _minimise_psi(
     problem, labels, sigma = full.problem, full.problem.labels, point.sigma
     several = bool(labels.shape) and problem.prior is None
     most = MAX_PASSES_OF_CLASSES if several else MAX_PASSES_PER_SIGMA
-    for step in range(most):
+    for step in range(min(most, max_steps)):
         xi, here = point.xi, point.sweep
         residual = here.Mq - problem.target
         g = problem.gradient(xi, residual)
@@ -292,7 +293,7 @@ def _minimise_psi(
                 return None, step
             there = full.after(point, length * direction)
         point = there
-    return None, most
+    return (point, max_steps) if max_steps < most else (None, most)
 
 
 def _step_length(full: SampledProblem, point: SweptPoint, direction: Floats, slope: float) -> float:

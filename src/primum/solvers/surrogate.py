@@ -213,9 +213,12 @@ def _solve(
             return last, steps
     # The optimum may be known before the path gets that close to it.
     for _ in range(MAX_EXTRA_SIGMAS):
+        if steps >= max_iter:
+            break
         sigma = max(last.sigma * SIGMA_GROWTH, start[0])
         point = predicted_start(problem, sigma, last, previous) if last.sigma > 0 else last.point
-        point, q, _, further_steps = minimise_psi(problem, sigma, point, MAX_STEPS_PER_SIGMA)
+        most = min(MAX_STEPS_PER_SIGMA, max_iter - steps)
+        point, q, _, further_steps = minimise_psi(problem, sigma, point, most)
         last, previous, steps = PathPoint(sigma, point, q), last, steps + further_steps
         if cost_of(last) <= enough:
             break

@@ -27,7 +27,6 @@ import os
 import sys
 import urllib.error
 import urllib.request
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from sklearn.datasets import load_breast_cancer
 
 from primum._files import replacing
 from primum._typing import AnyArray, Floats, Index
+from primum._warnings import warn
 from primum.experiments.datasets import (
     CATALOGUE,
     CorruptDatasetError,
@@ -140,10 +140,9 @@ def load(name: str, data_home: Folder | None = None, *, download: bool = True) -
         try:
             write_csv_gz(path, table, info.columns)
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"Data set {info.name!r} was downloaded but cannot be stored as {path} "
                 f"({error}); pass a writable folder as data_home or PRIMUM_DATA.",
-                stacklevel=2,
             )
     return dataset
 
@@ -226,7 +225,7 @@ def available(data_home: Folder | None = None) -> dict[str, str]:
             else:
                 origins[info.name] = _find_elsewhere(info, home, go_online=False)[0].origin
         except CorruptDatasetError as error:
-            warnings.warn(str(error), stacklevel=2)
+            warn(str(error))
         except DatasetNotFoundError:
             continue
     return origins

@@ -9,7 +9,6 @@ by the number of rows (maximum likelihood). With C = sigma^2 I and equal shares,
 nearest mean is predicted. See ``methods.gaussian.family``.
 """
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -22,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum._warnings import warn
 from primum.methods import base
 from primum.methods.gaussian.family import (
     GaussianCoordinates,
@@ -237,12 +237,11 @@ class GenerativeClassifier(
         # Constant and collinear features are left out exactly: that loses nothing.
         directions = self._n_directions(rows)
         if self.rank_ < directions:
-            warnings.warn(
+            warn(
                 f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
                 f"{d} features, but the rows vary in {directions} directions: those without "
                 f"variance within the classes are ignored. Label more rows, or {self._more_ridge}.",
                 SingularCovarianceWarning,
-                stacklevel=3,
             )
 
     def predict_proba(self, X: Any) -> Floats:

@@ -166,7 +166,7 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
             if worst.gap > self.tol:
                 proven = f"with a gain proven to be within {worst.gap:.1e} of the largest"
                 where = f"{proven}, not within the requested"
-                warn_short_of_tol(self, worst.n_iter, where, otherwise=RAISE, stacklevel=3)
+                warn_short_of_tol(self, worst.n_iter, where, otherwise=RAISE)
         self._keep_soft_labels(rows, Q)
         self._remember(rows.data.classes, model, family.coordinates)
 

@@ -9,7 +9,6 @@ largest likelihood for these soft labels (``methods.gaussian.family``). Neither 
 objective, which is not concave: EM ends in a local maximum near its start, the supervised model.
 """
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import Interval
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.methods.base import with_parameters
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianFamily, GaussianModel
@@ -160,12 +160,11 @@ class EMLDAClassifier(GenerativeClassifier):
         self.n_iter_ = len(path)
 
     def _warn(self, gain: float) -> None:
-        warnings.warn(
+        warn(
             f"EMLDAClassifier stopped after max_iter={self.max_iter} iterations, the last of which "
             f"raised the mean log-likelihood by {gain:.1e}, more than tol={self.tol:.1e}; raise "
             "max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

@@ -204,7 +204,7 @@ class ICLDAClassifier(GenerativeClassifier):
                 "where other labels could still raise the mean log-likelihood of the labelled rows "
                 f"by about {best.gap:.1e}, more than"
             )
-            warn_short_of_tol(self, best.n_iter, where, otherwise=RAISE, stacklevel=4)
+            warn_short_of_tol(self, best.n_iter, where, otherwise=RAISE)
         return best
 
     def _starts(self, rows: GenerativeRows) -> list[Floats]:

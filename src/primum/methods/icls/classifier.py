@@ -13,7 +13,6 @@ fit, its proof and its warnings. An estimator reads its data and says which labe
 which model is the supervised twin; everything else follows from the problem.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from numbers import Real
@@ -28,9 +27,11 @@ from sklearn.utils.validation import check_is_fitted
 from primum import labellings
 from primum._sklearn import Interval, StrOptions
 from primum._typing import Floats
-from primum.equations import GivenLabels, Linear, Span, in_span_is_faster, span_of
+from primum._warnings import warn
+from primum.equations import Linear, Span, in_span_is_faster, span_of
 from primum.labellings import (
     ImplicitProblem,
+    Labelling,
     LabelSet,
     LeastSquaresFamily,
     PassMeasures,
@@ -44,7 +45,7 @@ from primum.reading.labels import KnownLabels
 from primum.reading.shares import prior_on
 from primum.reading.targets import SomeKnown
 from primum.rows import Block, LabeledRows, to_numpy
-from primum.solvers import ONE_NUMBER, SOLVERS, chosen_solver, solve_implicit
+from primum.solvers import ONE_NUMBER, SOLVERS, check_solver, chosen_solver, solve_implicit
 
 
 class UndeterminedModelWarning(UserWarning):
@@ -116,6 +117,8 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         shares: ShareBounds | None = None,
     ) -> Linear:
         """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
+        n_classes = data.labeled.y.shape[1] if data.labeled.y.ndim == 2 else 2
+        check_solver(self.solver, n_classes, has_prior=shares is not None)
         alpha, span = self._alpha_labeled, self._span(data)
         used = data if span is None else data.in_span(span)
         family = self._family(used)
@@ -149,9 +152,11 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
     ) -> Linear:
         """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
         self.solver_ = chosen_solver(problem.problem, self.solver)
+        iterations = 0
         for narrowed in self._narrowed(problem):
-            fit = self._solve_within(data, family, problem, narrowed, twin)
-            if self.certificate_.converged:
+            fit = self._solve_within(data, family, problem, narrowed, twin, iterations)
+            iterations = self.certificate_.iterations
+            if self.certificate_.converged or iterations >= self.max_iter:
                 break
         return fit
 
@@ -166,26 +171,30 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         problem: ImplicitProblem,
         narrowed: ImplicitProblem,
         twin: Linear,
+        before: int,
     ) -> Linear:
-        """Solve for narrowed label sets, and prove how good that solution is for the problem."""
+        """Solve for narrowed label sets, and prove how good that solution is for the problem.
+
+        ``before`` is the number of iterations for narrower sets.
+        """
         last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
         solution = solve_implicit(
             narrowed,
             solver=self.solver_,
             tol=self.tol,
-            max_iter=self.max_iter,
+            max_iter=self.max_iter - before,
             measure=last_pass.measure,
         )
+        solution = replace(solution, iterations=before + solution.iterations)
         fit, measures, slack = last_pass.of(solution)
         if narrowed is not problem:
             slack = None  # it is that of other label sets
         # The labelling, and its value for each row if the rows are in memory.
-        q = solution.labels
-        self._labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
-        self._frame, self._n_labels = family.equations.frame, data.unlabeled.n_rows
-        self._n_more = data.n_more
+        q = solution.labels if measures.labels is None else measures.labels
+        self._labels, self._frame = q, family.equations.frame
+        self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
         if measures.labels is not None:
-            self._keep_labels(data, measures.labels)
+            self._keep_labels(data, q)
         self.n_iter_ = max(1, solution.iterations)
         self.certificate_ = labellings.certify(
             problem,
@@ -218,7 +227,9 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
 
         def label(block: Block) -> Floats:
             moved = replace(block, start=block.start + before)
-            return restore(to_numpy(labels(frame.view(moved))))
+            if isinstance(labels, Labelling):
+                return restore(to_numpy(labels(frame.view(moved))))
+            return restore(to_numpy(labels[moved.where]))
 
         n_scores = coef.shape[0]
         return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
@@ -253,13 +264,12 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
         proof = self.certificate_
         if proof.tie_break != "twin" or not proof.moved:
             return
-        warnings.warn(
+        warn(
             f"The {len(data.labeled.y)} labelled rows do not determine a model of "
             f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
             f"supervised twin: {proof.change_in_words}. Without a ridge this can do harm: compare "
             "with supervised_, or pass metric=0.2 or larger.",
             UndeterminedModelWarning,
-            stacklevel=5,
         )
 
     def _warn_if_short(self, data: TrainingData[SomeKnown]) -> None:
@@ -268,7 +278,7 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
             return
         if proof.iterations >= self.max_iter:
             advice = f"raise max_iter (now {self.max_iter}), raise tol, or use solver='newton'"
-        elif not (data.unlabeled.in_memory or isinstance(self._labels, GivenLabels)):
+        elif not (data.unlabeled.in_memory or not isinstance(self._labels, Labelling)):
             advice = (
                 "another solver could continue on rows in memory, so load them, raise tol, "
                 "standardise the features or raise alpha"
@@ -277,11 +287,10 @@ class ImplicitlyConstrained(Generic[SomeKnown]):
             advice = "raise tol, or pass metric=0.2 or alpha above 0, which makes the model unique"
         else:
             advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {proof.iterations} iterations with "
             f"{proof.shortfall}; {advice}.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

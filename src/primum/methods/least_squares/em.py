@@ -45,7 +45,6 @@ If the step moves no label to another face, and rest = 0, the gap is ``1/2 step'
 exactly the decrease of the step.
 """
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -54,6 +53,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import StrOptions
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.equations import Design, RowCurvature
 from primum.equations.coordinates import EPS
 from primum.labellings import LeastSquaresFamily, sets
@@ -350,12 +350,11 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     def _warn_of_gap(self, falls: bool) -> None:
         advice = convergence_advice(self.max_iter, reached=falls)
-        warnings.warn(
+        warn(
             f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
             f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "
             f"tol={self.tol:.1e}; {advice}.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
     def _relabel(self, scores: Floats) -> Floats:

@@ -9,7 +9,6 @@ per metric          a solution that starts from that of the previous metric, and
 """
 
 import reprlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -24,6 +23,7 @@ from primum import labellings
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
+from primum._warnings import warn
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import MAX_FACTORISED_NUMBERS
 from primum.labellings import (
@@ -266,11 +266,10 @@ def check_scores(name: str, mean: Floats) -> None:
             "scorer that is defined on all folds, or other folds."
         )
     if wrong:
-        warnings.warn(
+        warn(
             f"One or more of the test scores are non-finite: {name} does not consider {wrong} of "
             f"{n_points} settings, {cause}.",
             UserWarning,
-            stacklevel=7,
         )
 
 
@@ -467,12 +466,11 @@ def warn_if_unproven(estimator: Any, results: Sequence[FoldScores]) -> None:
     unproven = sum(result.unproven for result in results)
     if unproven:
         compared = sum(len(result.points) for result in results)
-        warnings.warn(
+        warn(
             f"{unproven} of the {compared} models that {type(estimator).__name__} compared are not "
             "proven to be within the requested tol; raise tol or max_iter, standardise the "
             "features or leave out the smallest alphas.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

@@ -18,12 +18,11 @@ so the distance from any supervised solution, which has X'y = X'X beta_sup, is m
   all rows, are nearest to those of the start.
 """
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.labellings import LeastSquaresFamily
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -141,11 +140,10 @@ class HealyWestmacottClassifier(LeastSquaresBase):
             self.n_iter_ += 1
         self.converged_ = change <= self.tol
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"HealyWestmacottClassifier stopped after max_iter={self.max_iter} rounds with "
                 f"labels that still change by {change:.1e}, {self.rate_:.6f} times as much as a "
                 "round before; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return gamma, q

@@ -15,7 +15,6 @@ coefficient of a constant feature and penalised like any other (``penalize_inter
 LinearSVC). K > 2 classes have K such SVMs, each for one class (y = 1) against the rest (y = -1).
 """
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from sklearn.utils import Tags
 from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
+from primum._warnings import warn
 from primum.methods import base
 from primum.methods.svm.newton import HingeCosts, Machine, machine_at, minimize, newton_system
 from primum.reading.data import ClassArguments, in_memory, read_arguments, refuse_other_library
@@ -321,11 +321,10 @@ class L2SVMClassifier(LinearMachine):
     def _keep(self, classes: AnyArray, machines: list[Machine]) -> Self:
         slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
         if not slowest.converged:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after max_iter={self.max_iter} Newton steps before "
                 "reaching tol; raise max_iter or tol, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         self.objective_ = sum(machine.objective for machine in machines)
         self.n_iter_ = slowest.n_iter

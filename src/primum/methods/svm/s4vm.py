@@ -17,7 +17,6 @@ opposite pairs, so that neither the order of the rows nor the names of the class
 separators are clustered, and the best of each cluster is kept.
 """
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from primum._typing import Floats, Index
+from primum._warnings import warn
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search, switch_all
@@ -198,10 +198,9 @@ def _linear_program(separators: Floats, supervised: Floats, risk: float) -> Floa
     )
     if answer.success and answer.x is not None:
         return np.asarray(answer.x[:n])
-    warnings.warn(
+    warn(
         f"S4VMClassifier kept the supervised labels, because the linear program for better labels "
         f"was not solved: {answer.message}",
         ConvergenceWarning,
-        stacklevel=5,
     )
     return supervised

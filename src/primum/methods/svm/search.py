@@ -13,7 +13,6 @@ turn while the temperature T falls; then switch.
 While labels change little from one refit to the next, an earlier inverse helps (``nearby.py``).
 """
 
-import warnings
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from scipy.special import entr, expit, rel_entr
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._typing import Floats
+from primum._warnings import warn
 from primum.methods.base import copy_feature_names
 from primum.methods.svm import newton
 from primum.methods.svm.base import L2SVMClassifier, MachineData, TransductiveMachine
@@ -100,7 +100,7 @@ class TransductiveSearch:
     def warn_if_unfinished(self, name: str) -> None:
         """Warn about every part of the search that ended early."""
         for clause in sorted(self.unfinished):
-            warnings.warn(f"{name} {clause}.", ConvergenceWarning, stacklevel=4)
+            warn(f"{name} {clause}.", ConvergenceWarning)
 
     def refit_labels(self, labels: Floats, unlabeled_weight: float, n_switches: int = 0) -> None:
         """Move to the minimum for given labels of the unlabelled rows, and record it."""

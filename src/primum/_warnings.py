@@ -1,0 +1,48 @@
+"""Warnings that name the line of the caller, however deep in the package they are issued."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import FrameType
+
+PACKAGE = str(Path(__file__).parent) + os.sep
+# What the fit in progress has already said; None outside fits.
+_said: ContextVar[set[str] | None] = ContextVar("said", default=None)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that names the line that called the package; a fit issues it once."""
+    said = _said.get()
+    if said is not None:
+        if message in said:
+            return
+        said.add(message)
+    frame: FrameType | None = inspect.currentframe()
+    caller = frame
+    while frame is not None:  # past every call of ours: other packages may be in between
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            caller = frame.f_back or frame
+        frame = frame.f_back
+    assert caller is not None
+    warnings.warn_explicit(
+        message,
+        category,
+        filename=caller.f_code.co_filename,
+        lineno=caller.f_lineno,
+        module=caller.f_globals.get("__name__"),
+        registry=caller.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Issue no warning twice in this context, such as one about columns that are read twice."""
+    token = _said.set(set())
+    try:
+        yield
+    finally:
+        _said.reset(token)
