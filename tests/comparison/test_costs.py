@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import primum
 from primum.comparison.decision import baseline_with_rule, without_rules
 from primum.comparison.page import code_of
-from primum.comparison.plan import last_step
+from primum.comparison.plan import last_step, read_table
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry
 from primum.safe.decision import TunedDecisionClassifierCV
@@ -157,6 +157,25 @@ def test_an_interval_of_a_threshold_needs_held_out_rows_of_both_classes():
     result = primum.compare(X, y, cost={("yes", "no"): 5}, **{**PLAIN, "cv": splits})
     assert result.decision.interval is None
     assert "Too few labelled rows of 'yes' could be held out" in result.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_rare"),
+    [
+        ([10] * 11, False),  # of eleven equal classes, each has a share below a tenth
+        ([10] * 10 + [1], True),
+        ([9, 8, 12, 7, 10, 13, 9, 6, 11, 4], False),  # ten equal classes, drawn at random
+        ([55, 5], True),
+        ([40, 15, 5], True),
+        ([54, 6, 6], True),
+        ([4] * 15, False),
+    ],
+)
+def test_a_class_is_rare_among_as_many_as_there_are(counts, is_rare):
+    y = np.repeat([f"class {k:02d}" for k in range(len(counts))], counts)
+    target = read_table(np.zeros((len(y), 1)), y, None, None, None).target
+    alerts = target.alerts(target.loss("accuracy", None))
+    assert [alert.kind for alert in alerts] == ["rare class"] * is_rare
 
 
 def test_a_rare_class_with_few_labels_is_one_alert():

@@ -103,6 +103,10 @@ def test_a_stored_comparison_continues(tmp_path):
     options = {"target": "price", "methods": LINE, "folder": tmp_path / "fits", **QUICK}
     first = primum.compare(houses(), **options)
     second = primum.compare(houses(), **options, resume=True)
+    stored = [fit.seconds for fit in first.records.done.values()]
+    assert second.to_dict()["stored_seconds"] == pytest.approx(sum(stored))
+    assert f"{len(stored)} fits of earlier runs, which were stored, took" in second.to_markdown()
+    assert "of earlier runs" not in first.to_markdown()
     assert first.table["loss"].tolist() == second.table["loss"].tolist()
 
 

@@ -1,6 +1,7 @@
 """Settling a comparison: rows to label, exact answers, and the model to use afterwards."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -61,9 +62,7 @@ def once():
 def fresh(once):
     """A comparison that no test has settled before."""
     result, frame, labels = once
-    result._settlements.clear()
-    yield result, frame, labels
-    result._settlements.clear()
+    return replace(result), frame, labels
 
 
 def errors(model, frame, labels):
@@ -160,6 +159,21 @@ def test_labels_add_up_and_lead_the_report(capsys):
     assert json.loads(json.dumps(result.to_dict()))["settlement"]["text"] == found.text
     rest = result.rows_to_label(10**6)
     assert set(rest.index).isdisjoint(table.index)
+
+
+def test_copies_keep_the_labels(fresh):
+    result, _, labels = fresh
+    table = result.rows_to_label(6)
+    table["left?"] = labels[table.index]
+    found = result.settle(table, verbose=False)
+    copy = replace(result, level=0.6)  # a level at which other questions might be asked
+    assert copy.settlement.labels == result.settlement.labels
+    assert (copy.settled.low, copy.settled.high) == (found.low, found.high)
+    more = copy.rows_to_label(3)
+    more["left?"] = labels[more.index]
+    copy.settle(more, verbose=False)
+    assert len(copy.settlement.labels) == 9
+    assert len(result.settlement.labels) == 6  # a copy's labels are its own
 
 
 def test_after_settling_the_model_to_use_is_fitted_to_all_labels(fresh):

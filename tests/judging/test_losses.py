@@ -95,7 +95,7 @@ def test_the_limit_is_a_share_of_the_loss_of_the_baseline_and_is_said():
         EQUIVALENT_SHARE * root_mean_squared_error(others.truth, others.predicted)
     )
     verdict = verdict_of(posterior, measure=loss.measure, sample=held_out.sample)
-    assert "differ in RMSE by less than 2% (0.1 EUR)" in verdict.text
+    assert "differ in RMSE by less than 2% (0.060 EUR)" in verdict.text
 
 
 def test_better_numbers_are_found_better_and_rounding_is_not():

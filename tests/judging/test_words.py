@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primum.judging.difference import Difference, Posterior
+from primum.judging.difference import Difference, Disagreement, Posterior
 from primum.judging.losses import Measure
 from primum.judging.words import (
     JudgedSample,
@@ -145,6 +145,35 @@ def test_rows_that_no_split_holds_out_are_counted_as_labelled():
 
 def test_ranges_have_signs_except_zero():
     assert Measure().show_range(-5e-18, 0.012) == "0.0 to +1.2 points"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (-0.0002, 0.0003, "-0.1 to +0.1 points"),
+        (0.0101, 0.0104, "+1.0 to +1.1 points"),
+        (0.0, 0.0, "0.0 to 0.0 points"),
+        (0.012, 0.012, "+1.2 to +1.2 points"),
+    ],
+)
+def test_ends_of_a_range_are_not_rounded_away(low, high, shown):
+    assert Measure().show_range(low, high) == shown
+
+
+@pytest.mark.parametrize(("margin", "digits"), [(0.24, 2), (1.2, 1), (240.0, 0), (0.01, 3), (0, 0)])
+def test_digits_show_a_tenth_of_the_margin(margin, digits):
+    whole = Measure("RMSE", " EUR", 1.0, 0)
+    assert whole.in_steps_of(margin).digits == digits
+    assert Measure().in_steps_of(0.01) == Measure()
+    posterior = Posterior(Difference(0.1, 0.2, 49, 50), equivalence=0.02, baseline_loss=12.0)
+    text = verdict_of(posterior, measure=whole).text
+    assert re.search(r"the RMSE may change by -0\.\d\d to \+0\.\d\d EUR", text)
+
+
+def test_whole_numbers_of_rows_are_counted_on_any_version_of_python():
+    both = Disagreement(12, 2, 0, 80, 1000, 0.8, 2)  # ints, which had no is_integer before 3.12
+    text = verdict_of(Posterior(Difference(-0.1, 0.04, 99, 100), both)).text
+    assert "They differ on 14 of 100 held-out rows, of which the method gets 12 right" in text
     assert percent_of_level(0.975) == "97.5%"
 
 

@@ -102,7 +102,7 @@ def test_the_verdict_leads_with_what_is_certain(fitted):
     )
     assert "at random" not in verdict.text
     clear = replace(verdict.baseline, answer="help", reason="It is better.")
-    assert verdict_text(clear, None, None, "accuracy", [], leading) == f"{lead}It is better."
+    assert verdict_text(clear, None, None, [], leading) == f"{lead}It is better."
 
 
 def test_few_differences_need_no_label():

@@ -554,7 +554,7 @@ def _classes_text(classes: Sequence[ClassFigures]) -> str:
 
 def _table(result: Comparison) -> str:
     head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
-    rows = [_row(method, result.loss.measure) for method in result.methods]
+    rows = [_row(method, result.measure) for method in result.methods]
     return "\n".join(line.rstrip() for line in [head, "-" * TERMINAL_WIDTH, *rows])
 
 
@@ -579,7 +579,7 @@ def _signed(value: float, measure: Measure) -> str:
 
 
 def _caption(result: Comparison) -> str:
-    measure = result.loss.measure
+    measure = result.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
         f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference in "

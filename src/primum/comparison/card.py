@@ -166,7 +166,7 @@ def found_of(result: "Comparison", name: str) -> "tuple[HeldOutPredictions, Loss
     held, loss, level = held_out[name], candidates[name].loss, interval_level(result.level)
     tails = tails_of(level, _n_methods(list(held_out.values()), result.loss))
     interval = _interval(result, held, loss, tails)
-    measure, n_methods = result.loss.measure, len(candidates)
+    measure, n_methods = result.measure, len(candidates)
     return held, LossCard(name, measure, loss, interval, level, None, result.limit, n_methods)
 
 
@@ -331,7 +331,7 @@ def _why_guessing(card: ModelCard) -> str:
             f"{ranks}: label more rows, above all of {rarer}, so that its decision rule becomes "
             "more certain."
         )
-    if card.measure != measure_of(RANKING) and _rarely_predicts_the_rarer(card):
+    if card.measure.name != measure_of(RANKING).name and _rarely_predicts_the_rarer(card):
         return (
             f"{ranks}: hardly any row is more likely than not to be of the rarer class, so "
             f"{SAY_COSTS}, or compare by the scoring {RANKING}."
@@ -359,7 +359,7 @@ def _neglected_alert(card: ModelCard) -> list[Alert]:
     faults = [f"never predicts {_with_counts(never)}"] if never else []
     if rest:
         faults.append(f"finds less than {MIN_RECALL:.0%} of the rows of class {_with_counts(rest)}")
-    text = f"The recommended model {' and '.join(faults)}. {_advice(card)}"
+    text = f"On held-out rows, the recommended model {' and '.join(faults)}. {_advice(card)}"
     return [Alert("neglected class", text)]
 
 
@@ -376,7 +376,7 @@ def _advice(card: ModelCard) -> str:
         )
     single = len(card.neglected) == 1
     which, matter = ("that class", "matters") if single else ("those classes", "matter")
-    scorings = [name for name in OTHER_SCORINGS if measure_of(name) != card.measure]
+    scorings = [one for one in OTHER_SCORINGS if measure_of(one).name != card.measure.name]
     scoring = f"compare by another scoring, such as {' or '.join(scorings)}"
     advice = f"{scoring}, or label more rows of {which}"
     if card.roc_auc is None or card.roc_auc < MIN_USEFUL_AUC:

@@ -69,6 +69,7 @@ from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.tables.labels import MARKS_CHOSEN
 
 if TYPE_CHECKING:
+    from primum.comparison.records import Records
     from primum.comparison.result import Comparison
     from primum.tables.columns import Column
     from primum.tables.problem import TableProblem
@@ -79,7 +80,7 @@ AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled
 
 def changes_chart(result: "Comparison") -> Chart:
     """Return a chart of every method's change from the baseline, with intervals, for a page."""
-    measure, compared = result.loss.measure, result.compared
+    measure, compared = result.measure, result.compared
     baseline = result.plan.baseline_in_words
     label = f"Estimated change in {measure.name} against {baseline}{unit_of(measure)}"
     verdicts = [(method.name, method.judged) for method in compared]
@@ -111,7 +112,7 @@ def changes_chart(result: "Comparison") -> Chart:
 
 
 def _caption_of_changes(result: "Comparison", label: str, level: str) -> str:
-    measure = result.loss.measure
+    measure = result.measure
     point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
     fixed = " Labels that settle what is better on your rows do not change this picture."
     return (
@@ -126,7 +127,7 @@ def _caption_of_changes(result: "Comparison", label: str, level: str) -> str:
 
 def curve_chart(result: "Comparison", axis: str) -> Chart:
     """Return the learning curves over an axis, for a page."""
-    measure, label = result.loss.measure, AXES[axis]
+    measure, label = result.measure, AXES[axis]
     series = _series(result, axis)
     loss = f"{capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
     caption = (
@@ -157,7 +158,7 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
 
 def _series(result: "Comparison", axis: str) -> list[Curve]:
     """Return the curves over an axis, in the unit of the loss."""
-    scale, points = result.loss.measure.scale, [p for p in result.curves if p.axis == axis]
+    scale, points = result.measure.scale, [p for p in result.curves if p.axis == axis]
     # The mean of a single split has no standard error, so no band is drawn.
     return [
         Curve(
@@ -194,12 +195,12 @@ def plot_comparison(result: "Comparison") -> Any:
     first, *others = figure.subplots(1, 1 + len(axes), squeeze=False)[0]
     _draw_changes(first, result)
     for panel, axis in zip(others, axes, strict=True):
-        _draw_curves(panel, _series(result, axis), AXES[axis], result.loss.measure)
+        _draw_curves(panel, _series(result, axis), AXES[axis], result.measure)
     return figure
 
 
 def _draw_changes(panel: Any, result: "Comparison") -> None:
-    measure, compared = result.loss.measure, result.compared
+    measure, compared = result.measure, result.compared
     edge = result.limit * measure.scale
     panel.axvspan(-edge, edge, color="#999999", alpha=0.25, linewidth=0, label="no difference")
     panel.axvline(0, color="#000000", linewidth=0.8)
@@ -318,7 +319,7 @@ def _probability(value: float) -> Cell:
 
 def _lead(result: "Comparison") -> list[PageBlock]:
     """Return the answer, a few numbers and the picture."""
-    table, measure = result.plan.table, result.loss.measure
+    table, measure = result.plan.table, result.measure
     shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
     facts = [
         ("Labelled rows", f"{table.n_labeled - table.n_chosen:,}"),
@@ -445,7 +446,7 @@ def _drift_sentence(drift: Drift | None) -> str:
 
 def _methods(result: "Comparison") -> list[PageBlock]:
     """Return the table of all methods, and the meaning of their answers."""
-    measure, compared = result.loss.measure, result.compared
+    measure, compared = result.measure, result.compared
     name = capitalised(measure.name)
     needed = compared[0].judged.level if compared else result.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
@@ -504,7 +505,7 @@ def _harm(result: "Comparison") -> list[PageBlock]:
         is_stack = method.name in stacks
         twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
         for other, verdict, measure in (
-            (result.plan.baseline_in_words, method.verdict, result.loss.measure),
+            (result.plan.baseline_in_words, method.verdict, result.measure),
             (twin, method.twin, method.twin_measure),
         ):
             if verdict is not None and measure is not None:
@@ -624,12 +625,23 @@ def _run(result: "Comparison") -> list[PageBlock]:
         design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
     settings = (
         f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
-        f"{result.limit_in_words}. Level: {result.level:g}. Time: {result.records.seconds:.0f} "
-        "seconds."
+        f"{result.limit_in_words}. Level: {result.level:g}. "
+        f"{_time_in_words(result.records)}"
     )
     versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
     listed = ", ".join(f"{name} {version}" for name, version in versions.items())
     return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
+
+
+def _time_in_words(records: "Records") -> str:
+    """Return how long a run took and, if it continued an earlier one, the stored fits."""
+    seconds = f"{records.seconds:.0f} seconds"
+    if not records.n_stored:
+        return f"Time: {seconds}."
+    return (
+        f"Time: {seconds} for the last run; {counted(records.n_stored, 'fit')} of earlier runs, "
+        f"which were stored, took {records.stored_seconds:.0f} seconds."
+    )
 
 
 def _fits_table(result: "Comparison") -> PageTable:

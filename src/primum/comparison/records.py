@@ -221,6 +221,8 @@ class Records:
         Sentences on what the time budget left out.
     seconds : float
         Time that this run took.
+    n_stored, stored_seconds : int and float
+        Number of fits that earlier runs had stored, and their times together.
     models : dict of str to model
         Models that were fitted to all rows afterwards, by name.
     """
@@ -229,6 +231,8 @@ class Records:
     done: dict[Unit, Fit] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    n_stored: int = 0
+    stored_seconds: float = 0.0
     models: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def get(self, name: str, number: int = 0, stage: str = ALL) -> Fit | None:

@@ -8,7 +8,7 @@ number of methods.
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -173,6 +173,9 @@ class Comparison:
     # For the command: the larger table that the compared one is a sample of, and its wording.
     whole: "pd.DataFrame | None" = None
     labelling: LabellingWords = IN_PYTHON
+    # The settlement after the last call of ``settle``: a field, so that copies by
+    # dataclasses.replace keep its labels.
+    _labelled: Settlement | None = field(default=None, repr=False, compare=False)
 
     @property
     def plan(self) -> ComparisonPlan:
@@ -284,7 +287,7 @@ class Comparison:
             loss = loss if self.loss.of_rows is None else max(loss, 0.0)
             row = MethodResult(entry.name, entry.uses_unlabeled, loss, fit.seconds, n_splits=1)
         posterior, baseline = self._posterior(compared), self.plan.baseline_in_words
-        verdict = self._verdict(posterior, entry.name, baseline, level, self.loss.measure)
+        verdict = self._verdict(posterior, entry.name, baseline, level, self.measure)
         twin, measure = self._twin(entry, level)
         judged = replace(row, verdict=verdict, p_value=p_value, observed_change=change)
         return replace(judged, twin=twin, twin_measure=measure)
@@ -372,7 +375,8 @@ class Comparison:
             n_rows = len(self.plan.probe)
             n_different = n_rows * float(np.mean(shares)) if shares else 0
             posterior = self._judge.posterior(*both, loss, n_different, n_rows)
-        return self._verdict(posterior, entry.name, TWIN, level, loss.measure), loss.measure
+        verdict = self._verdict(posterior, entry.name, TWIN, level, loss.measure)
+        return verdict, verdict.measure
 
     def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
         """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
@@ -390,6 +394,11 @@ class Comparison:
         """The unit of differences of losses: 1 or, for numbers, the loss of the baseline."""
         return self._judge.size(self._baseline, self.loss)
 
+    @cached_property
+    def measure(self) -> Measure:
+        """How the loss is called and shown, with digits that suit the practical equivalence."""
+        return self.loss.measure.in_steps_of(self.limit)
+
     @property
     def limit(self) -> float:
         """The largest change of the loss that makes no practical difference."""
@@ -398,9 +407,7 @@ class Comparison:
     @property
     def limit_in_words(self) -> str:
         """The same in words."""
-        return self.plan.table.target.limit_in_words(
-            self.equivalence, self._size, self.loss.measure
-        )
+        return self.plan.table.target.limit_in_words(self.equivalence, self._size, self.measure)
 
     @property
     def compared(self) -> list[MethodResult]:
@@ -482,7 +489,7 @@ class Comparison:
         failed = {f.name for f in self.failures if f.stage in main} - judged
         sample = str(self._judge.sample).rstrip(",") if self.compared else ""
         return Findings(
-            *(self.compared, self.recommended, self.loss.measure, self.plan.table.n_unlabeled),
+            *(self.compared, self.recommended, self.measure, self.plan.table.n_unlabeled),
             *(sample, sorted(failed), bool(self._hurry), self.plan.table.target.stack),
             baseline=self.plan.baseline_in_words,
         )
@@ -519,7 +526,7 @@ class Comparison:
             return ""
         early = replace(self, records=records, level=level)
         headline = compose_headline(early.findings, early.alerts)
-        return first_answer(early.methods, headline, self.loss.measure, self.records.waiting)
+        return first_answer(early.methods, headline, early.measure, self.records.waiting)
 
     @property
     def columns(self) -> "list[Column]":
@@ -540,7 +547,7 @@ class Comparison:
             A fitted scikit-learn Pipeline of preparation and model (without ``prepare``, the model
             alone), which predicts names of classes, or numbers, from rows as they were given.
         """
-        asked = self.settlement if self._settlements else None
+        asked = self._labelled
         if asked is None or not asked.labels:
             return self.fit(self.recommended)
         return fit_with_labels(self, settled_in(self, asked).deployed, asked)
@@ -649,14 +656,12 @@ class Comparison:
         """The questions that labels can settle, the rows to label, and the labels so far."""
         if why_not(self):
             return None
-        if not self._settlements:
-            self._settlements.append(settlement_of(self, self._asked_models))
-        return self._settlements[-1]
+        return self._unlabelled if self._labelled is None else self._labelled
 
     @cached_property
-    def _settlements(self) -> list[Settlement]:
-        """The settlement after every call of ``settle``, and before the first."""
-        return []
+    def _unlabelled(self) -> Settlement:
+        """The settlement before the first label."""
+        return settlement_of(self, self._asked_models)
 
     def _asked(self) -> Settlement:
         """Return the settlement; raise an error if there can be none."""
@@ -717,7 +722,7 @@ class Comparison:
         asked = self._asked()  # first, so that numeric targets raise the right error
         table_labels = self._asked_models.known_labels()
         settlement = asked.with_labels(labels, known=table_labels, correct=correct)
-        self._settlements.append(settlement)
+        object.__setattr__(self, "_labelled", settlement)
         settling = settled_in(self, settlement)
         if verbose:
             print(settling)
@@ -778,6 +783,8 @@ class Comparison:
             "left_out": self.left_out,
             "notes": self.notes,
             "seconds": self.records.seconds,
+            "n_stored_fits": self.records.n_stored,
+            "stored_seconds": self.records.stored_seconds,
             "model_card": None if card is None else card.to_dict(),
             "target": None if self.problem is None else self.problem.target,
             "columns": [column.to_dict() for column in self.columns],

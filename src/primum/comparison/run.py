@@ -194,7 +194,10 @@ class _Run:
         """Yield the fits of all rounds that the budget allows; stored ones are only passed on."""
         missing = []
         for tasks in rounds:
-            self.records.done |= {t.unit: stored[t.unit] for t in tasks if t.unit in stored}
+            found = {task.unit: stored[task.unit] for task in tasks if task.unit in stored}
+            self.records.done |= found
+            self.records.n_stored += len(found)
+            self.records.stored_seconds += sum(fit.seconds for fit in found.values())
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
             whole = sorted((task for tasks in missing for task in tasks), key=lambda t: t.turn)

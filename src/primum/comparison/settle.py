@@ -470,10 +470,14 @@ def settled_in(result: "Comparison", settlement: Settlement) -> SettledCompariso
     SettledComparison
         The answers, and what to use.
     """
-    duels = duels_of(result)
-    judged = {method.name: method.judged.answer for method in result.compared}
-    rivals = [duel.rival for duel in duels]
-    return settled_by(settlement, result.recommended, rivals, judged[duels[0].challenger[0]])
+    # By the words of the questions, because other levels may raise other questions by now.
+    judged = {model_in_words(method.name): method for method in result.compared}
+    rivals = [
+        judged[question.challenger].name if question.baseline == model_in_words(BASELINE) else None
+        for question in settlement.questions
+    ]
+    leading = judged[settlement.questions[0].challenger].judged.answer
+    return settled_by(settlement, result.recommended, rivals, leading)
 
 
 def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> Any:

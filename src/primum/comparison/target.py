@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy import stats
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -92,6 +93,9 @@ MIN_NUMBERS_TO_TUNE = 6
 # A class is rare with at most this share of the labels, and has few labels below this number: both
 # make its errors invisible in an accuracy.
 RARE_SHARE, FEW_LABELS = 0.1, 20
+# The probability, for all classes together, of as few labels in one of several equal classes, up to
+# which chance does not explain them.
+MAX_CHANCE = 0.05
 # Quantiles of known numbers that a table shows.
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Digits of stored scores: enough to find the largest score, and to judge by scores, whose losses
@@ -450,11 +454,17 @@ class ClassTarget(PredictedTarget):
         return PageTable.of(caption, ("Class", "Labelled rows", "Share"), rows)
 
     def alerts(self, loss: Loss) -> list[Alert]:
-        """Return an alert that errors say little, if a class is rare and has few labels."""
+        """Return an alert that errors say little, if a class is rare and has few labels.
+
+        Of many classes none is frequent, so a rare one also has fewer labels than any would have by
+        chance if all were equally frequent.
+        """
         counts, names = self.known.counts, self.class_names
         rarest, total = int(counts.argmin()), int(counts.sum())
         count = int(counts[rarest])
         if loss.scoring != "accuracy" or count > RARE_SHARE * total or count >= FEW_LABELS:
+            return []
+        if len(names) * stats.binom.cdf(count, total, 1 / len(names)) > MAX_CHANCE:
             return []
         name, other = names[rarest], names[int(counts.argmax())]
         also = "balanced_accuracy"

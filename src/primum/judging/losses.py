@@ -38,9 +38,10 @@ estimate with its standard error.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
+from math import ceil, floor, log10
 from typing import Any, Self
 
 import numpy as np
@@ -105,10 +106,27 @@ class Measure:
         return f"{number}{self.unit.removesuffix('s') if number == '1' else self.unit}"
 
     def show_range(self, low: float, high: float) -> str:
-        """Return a range of changes, with signs."""
-        ends = [round(value * self.scale, self.digits) + 0.0 for value in (low, high)]
+        """Return a range of changes, with signs.
+
+        Ends that would be rounded to one number are rounded outwards instead.
+        """
+        exact = [value * self.scale for value in (low, high)]
+        ends = [round(value, self.digits) + 0.0 for value in exact]
+        if ends[0] == ends[1] and exact[0] != exact[1]:
+            step = 10.0**-self.digits
+            ends = [step * floor(exact[0] / step) + 0.0, step * ceil(exact[1] / step) + 0.0]
         shown = [f"{end:+,.{self.digits}f}" if end else f"{end:.{self.digits}f}" for end in ends]
         return f"{' to '.join(shown)}{self.unit}"
+
+    def in_steps_of(self, margin: float) -> Self:
+        """Return the measure with digits enough for changes of about a tenth of a margin.
+
+        One point of error needs one digit, and a margin of 0.24 EUR two.
+        """
+        shown = margin * self.scale
+        if not 0 < shown < np.inf:
+            return self
+        return replace(self, digits=max(self.digits, 1 - floor(log10(shown))))
 
 
 ERROR = Measure()

@@ -80,6 +80,8 @@ class Verdict:
         errors is based on.
     limit : str
         The largest change that counts as none, in words.
+    measure : Measure
+        How the loss is called and shown, with digits that suit this limit.
     """
 
     answer: str
@@ -93,6 +95,7 @@ class Verdict:
     difference: Difference
     disagreement: Disagreement | None = None
     limit: str = ""
+    measure: Measure = ERROR
 
     @property
     def text(self) -> str:
@@ -110,7 +113,7 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
         values = asdict(self) | {"text": self.text, "interval": list(self.interval)}
-        del values["reason"], values["next_step"], values["limit"]
+        del values["reason"], values["next_step"], values["limit"], values["measure"]
         return values | {"interval_level": self.interval_level}
 
 
@@ -249,6 +252,7 @@ to -3.5 points, probability above 99%).
     """
     odds, n_units = posterior.probabilities, posterior.difference.n_rows
     answer, interval = answer_of(odds, level), posterior.interval(interval_level(level))
+    measure = measure.in_steps_of(posterior.equivalence)
     change = posterior.interval(0.0)[0]
     unclear = answer == CANNOT_TELL
     sample = JudgedSample(n_units) if sample is None else sample
@@ -268,6 +272,7 @@ to -3.5 points, probability above 99%).
     return Verdict(
         *(answer, reason, next_step if unclear else "", odds, change, interval),
         *(settle, level, posterior.difference, posterior.disagreement, edge),
+        measure=measure,
     )
 
 
@@ -320,7 +325,7 @@ def _held_out(disagreement: Disagreement, method: str, baseline: str, sample: Ju
     differ, right, other = (round(count, 1) for count in (sum(counts), *counts[:2]))
     if not differ:
         return f"They differ on none of {sample.held_out}."
-    they = "They" if differ.is_integer() and right.is_integer() else "On average, they"
+    they = "They" if differ == int(differ) and right == int(right) else "On average, they"
     return (
         f"{they} differ on {differ:g} of {sample.held_out}, of which {method} gets {right:g} "
         f"right, and {baseline} {other:g}."

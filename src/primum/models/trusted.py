@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 import primum
 from primum.equations import Frame, GivenLabels
 from primum.judging.difference import Difference, Disagreement, Probabilities
+from primum.judging.losses import Measure
 from primum.judging.objectives import Calibration, DecisionRule, Objective
 from primum.judging.words import Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
@@ -60,7 +61,7 @@ LABELS = (
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
     *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict),
-    *(LogScorer, Probabilities, Difference),
+    *(LogScorer, Probabilities, Difference, Measure),
     *(Disagreement, DecisionRule, Calibration, Objective),
     *(base.Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),
     *(trees.ForestModel, trees.BoostedModel, wide.ReducedModel, packages.PackagedModel),

@@ -21,7 +21,7 @@ from primum._typing import AnyArray, Floats, Index, Mask
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import copies_note, find_drift, one_of_each
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import RMSE, Measure, measure_of, scoring_name
+from primum.judging.losses import RMSE, scoring_name
 from primum.judging.settlement import HOW_TO_LABEL, SettledPair, certain
 from primum.judging.words import (
     CANNOT_TELL,
@@ -135,8 +135,7 @@ def judge_stacks(
     settled = None
     if differing is not None:
         settled = ask_about_stacks(differing, safe.classes_, (of_baseline, of_supervised)).leading
-    measure = held_out.loss_of(safe.judged_by, UNIT).measure
-    text = verdict_text(of_baseline, of_supervised, of_brier, measure, [*notes], settled)
+    text = verdict_text(of_baseline, of_supervised, of_brier, [*notes], settled)
     stacks = {"safe stack": full, "supervised stack": twin, "baseline": baseline}
     return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
 
@@ -180,14 +179,13 @@ def verdict_text(
     baseline: Verdict,
     supervised: Verdict | None,
     brier: Verdict | None,
-    measure: Measure,
     notes: Sequence[str],
     settled: SettledPair | None = None,
 ) -> str:
     """Return the verdicts and the notes as one text, which begins with what is certain."""
     parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
     if supervised is not None:
-        parts.append(contribution(supervised, measure))
+        parts.append(contribution(supervised))
     if brier is not None and brier.answer in (HELP, HARM):
         parts.append(on_probabilities(brier))
     return " ".join([*parts, *notes])
@@ -206,23 +204,23 @@ def _on_these_rows(baseline: Verdict, settled: SettledPair) -> list[str]:
 
 def on_probabilities(verdict: Verdict) -> str:
     """Return a sentence on probabilities that are better or worse than those of the baseline."""
-    measure, better = measure_of("neg_brier_score"), verdict.answer == HELP
+    measure, better = verdict.measure, verdict.answer == HELP
     return (
         f"Its probabilities are {'better' if better else 'worse'} than the baseline's: the "
         f"{measure.name} is about {measure.show(verdict.change)} {'lower' if better else 'higher'} "
-        f"({_interval(verdict, measure)})."
+        f"({_interval(verdict)})."
     )
 
 
-def _interval(verdict: Verdict, measure: Measure) -> str:
+def _interval(verdict: Verdict) -> str:
     share = percent_of_level(verdict.interval_level)
-    return f"{share} interval {measure.show_range(*verdict.interval)}"
+    return f"{share} interval {verdict.measure.show_range(*verdict.interval)}"
 
 
-def contribution(verdict: Verdict, measure: Measure) -> str:
+def contribution(verdict: Verdict) -> str:
     """Return a sentence on what unlabelled rows contribute, given the verdict on it."""
-    size, odds, name = measure.show(verdict.change), verdict.probabilities, measure.name
-    interval = _interval(verdict, measure)
+    size, name = verdict.measure.show(verdict.change), verdict.measure.name
+    odds, interval = verdict.probabilities, _interval(verdict)
     clear = {
         HELP: f"The unlabelled rows lower its {name} by about {size} ({interval}, probability "
         f"{percent(odds.help)}).",
