@@ -19,7 +19,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from golden.machine import machine
-from primum import SafeClassifier, SafeRegressor
+from primum import (
+    ICLSClassifier,
+    LeastSquaresClassifier,
+    SafeClassifier,
+    SafeRegressor,
+    USMClassifier,
+)
 
 FOLDER = Path(__file__).with_name("safe_fits")
 # Few candidates and folds keep a fit below a second; every candidate is in one of the fits.
@@ -147,6 +153,13 @@ FITS = {
     "failing": lambda: classes_by(
         "components", ("no", Fails(), False), ("late", FailsLater(), False)
     ),
+    "own_candidates": lambda: classes_by(
+        ("alone", USMClassifier(0.1)),
+        ("paired", ICLSClassifier(0.1), True, LeastSquaresClassifier(0.1)),
+        data=latent,
+        shrinkage=0.3,
+    ),
+    "unpaired": lambda: classes_by(("alone", USMClassifier(0.1)), data=latent, n_repeats=2),
     "long_budget": lambda: classes_by("components", "tsvm", data=latent, time_budget=600),
     "no_budget": lambda: classes_by("components", "tsvm", data=latent, time_budget=0),
     "sparse_text": lambda: classes_by("components", "kernel", data=texts, cv=2),

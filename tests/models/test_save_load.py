@@ -1,8 +1,10 @@
 """``primum.save`` and ``primum.load``, from Python to the command line and back."""
 
+import json
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -194,3 +196,29 @@ def test_a_class_that_has_moved_is_found_where_it_is_now(tmp_path):
     loaded = primum.load(tmp_path / "before.skops")
     assert type(loaded[0]) is ScaledTogether
     assert np.array_equal(loaded.predict_proba(numbers), model.predict_proba(numbers))
+
+
+STORED = Path(__file__).parents[1] / "data" / "format-4" / "safe.zip"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("safe_classifier", "safe_regressor", "safe_costs", "safe_text", "alone_ridge"),
+        *("alone_logistic", "alone_forest", "alone_boosting", "alone_ridge_numbers"),
+        *("alone_forest_numbers", "alone_boosting_numbers"),
+    ],
+)
+def test_safe_choices_of_format_4_remain_readable(tmp_path, name):
+    with zipfile.ZipFile(STORED) as archive:
+        archive.extract(f"{name}.skops", tmp_path)
+        expected = json.loads(archive.read("predictions.json"))[name]
+    loaded = primum.load(tmp_path / f"{name}.skops")
+    rows = np.array(expected["rows"])
+    rows = sparse.csr_array(rows) if name == "safe_text" else rows
+    found = loaded.predict(rows)
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected["predicted"], rtol=1e-12)
+        return
+    assert found.tolist() == expected["predicted"]
+    np.testing.assert_allclose(loaded.predict_proba(rows), expected["probabilities"], atol=1e-12)
