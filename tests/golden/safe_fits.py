@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, make_moons
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.semi_supervised import LabelSpreading
 from sklearn.tree import DecisionTreeRegressor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -24,7 +25,6 @@ from primum import (
     LeastSquaresClassifier,
     SafeClassifier,
     SafeRegressor,
-    USMClassifier,
 )
 
 FOLDER = Path(__file__).with_name("safe_fits")
@@ -154,12 +154,11 @@ FITS = {
         "components", ("no", Fails(), False), ("late", FailsLater(), False)
     ),
     "own_candidates": lambda: classes_by(
-        ("alone", USMClassifier(0.1)),
+        ("graph", LabelSpreading("knn", n_neighbors=7)),
         ("paired", ICLSClassifier(0.1), True, LeastSquaresClassifier(0.1)),
-        data=latent,
         shrinkage=0.3,
+        n_repeats=2,
     ),
-    "unpaired": lambda: classes_by(("alone", USMClassifier(0.1)), data=latent, n_repeats=2),
     "long_budget": lambda: classes_by("components", "tsvm", data=latent, time_budget=600),
     "no_budget": lambda: classes_by("components", "tsvm", data=latent, time_budget=0),
     "sparse_text": lambda: classes_by("components", "kernel", data=texts, cv=2),
