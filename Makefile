@@ -54,6 +54,7 @@ test-oldest: $(OLDEST)/.ready  ## all tests but the slow ones, on the lowest ver
 
 goldens: $(READY)  ## record the fits of tests/golden anew, after a change of results on purpose
 	for fits in tests/golden/*_fits.py; do $(BIN)/python $$fits || exit 1; done
+	SCIPY_ARRAY_API=1 $(BIN)/python tests/golden/core_fits.py
 
 lint: $(READY)  ## style and formatting
 	$(BIN)/ruff check .
