@@ -16,7 +16,6 @@ from text import counted
 from threadpoolctl import threadpool_limits
 
 from primum import ICLSClassifierCV
-from primum.methods.least_squares.tuning import Tuned
 from safe import documents, partly_known
 
 
@@ -44,11 +43,13 @@ PROBLEMS = {
 class Timed(ICLSClassifierCV):
     """ICLSClassifierCV that remembers how long its search took."""
 
-    def _tune(self, *arguments):
-        start = time.process_time()
-        results = Tuned._tune(self, *arguments)
-        self.search_seconds_ = time.process_time() - start
-        return results
+    def fit(self, *arguments):  # noqa: D102
+        self._started = time.process_time()
+        return super().fit(*arguments)
+
+    def _fit_best(self, *arguments, **rest):
+        self.search_seconds_ = time.process_time() - self._started
+        return super()._fit_best(*arguments, **rest)
 
 
 def line(name, X, truth, seed, most_rows):

@@ -19,7 +19,7 @@ from primum._typing import Floats, Mask
 from primum.methods import ICLSClassifier, ICLSClassifierCV, ICLSRegressorCV, LeastSquaresClassifier
 from primum.methods.icls.constraint_set import constraint_set
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.methods.least_squares.tuning import TunedClassifier, TunedRegressor
+from primum.methods.least_squares.tuning import Tuned
 from primum.reading.data import read_training_data
 from primum.rows import LabeledRows
 
@@ -79,7 +79,7 @@ def plot_path(tuned: ICLSClassifierCV | ICLSRegressorCV) -> Any:
 
 def _draw_line(
     axes: Any,
-    tuned: TunedClassifier | TunedRegressor,
+    tuned: Tuned,
     points: Mask,
     name: str,
     style: tuple[str, str],
@@ -97,14 +97,14 @@ def _draw_line(
         axes.plot(best, mean[alpha == best][0], "o", color=color, markersize=7, zorder=3)
 
 
-def _standard_error(tuned: TunedClassifier | TunedRegressor) -> Floats:
+def _standard_error(tuned: Tuned) -> Floats:
     """Return the standard error of the mean score over the folds; 0 for a single one."""
     folds = tuned.n_splits_
     spread = np.asarray(tuned.cv_results_["std_test_score"])
     return np.asarray(spread / max(folds - 1, 1) ** 0.5)
 
 
-def _finish(axes: Any, tuned: TunedClassifier | TunedRegressor) -> None:
+def _finish(axes: Any, tuned: Tuned) -> None:
     alphas = np.asarray(tuned.cv_results_["param_alpha"], dtype=float)
     positive = alphas[alphas > 0]
     if len(positive) == len(alphas):

@@ -6,20 +6,28 @@ the same scores as a grid search over ``ICLSClassifier`` or ``ICLSRegressor`` wi
 shares the work between the points of the grid (``least_squares/grid_search.py``).
 """
 
+from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from primum.methods.base import with_parameters
 from primum.methods.icls.classifier import ICLSClassifier, WithPrior
 from primum.methods.icls.regressor import ICLSRegressor
-from primum.methods.least_squares import tuning
-from primum.reading.labels import KnownLabels
-from primum.reading.targets import KnownTargets
+from primum.methods.least_squares.classifier import LeastSquaresBase
+from primum.methods.least_squares.regressor import LeastSquaresRegressionBase
+from primum.methods.least_squares.tuning import (
+    METRIC_GRID,
+    LeastSquaresClassifierCV,
+    LeastSquaresRegressorCV,
+    Tuned,
+)
 
 
 @with_parameters
-class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.TunedClassifier):
+class ICLSClassifierCV(WithPrior, Tuned, LeastSquaresBase):
     """Implicitly constrained least squares, with ridge and metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows
@@ -127,11 +135,16 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
     True
     """
 
+    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alpha_labeled: float | None = None
+    tol: float = 1e-8
+    max_iter: int = 10000
+    max_search_rows: int | None = 500
     prior: Any = None
     prior_level: float = 0.95
 
-    _plain: ClassVar[type] = ICLSClassifier
-    _tuned_twin: ClassVar[type] = tuning.LeastSquaresClassifierCV
+    _plain: ClassVar[type[BaseEstimator]] = ICLSClassifier
+    _tuned_twin: ClassVar[type[Tuned] | None] = LeastSquaresClassifierCV
 
     def fit(
         self,
@@ -195,7 +208,7 @@ class ICLSClassifierCV(WithPrior, tuning.TunedImplicit[KnownLabels], tuning.Tune
 
 
 @with_parameters
-class ICLSRegressorCV(tuning.TunedImplicit[KnownTargets], tuning.TunedRegressor):
+class ICLSRegressorCV(Tuned, LeastSquaresRegressionBase):
     """ICLSRegressor, with the ridge and the metric chosen by cross-validation.
 
     The labelled rows are split into folds. Every point of the grid is fitted to the unlabelled rows
@@ -290,10 +303,15 @@ class ICLSRegressorCV(tuning.TunedImplicit[KnownTargets], tuning.TunedRegressor)
     ['alpha', 'metric']
     """
 
+    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
+    alpha_labeled: float | None = None
+    tol: float = 1e-8
+    max_iter: int = 10000
+    max_search_rows: int | None = 500
     bounds: tuple[float, float] | None = None
 
-    _plain: ClassVar[type] = ICLSRegressor
-    _tuned_twin: ClassVar[type] = tuning.LeastSquaresRegressorCV
+    _plain: ClassVar[type[BaseEstimator]] = ICLSRegressor
+    _tuned_twin: ClassVar[type[Tuned] | None] = LeastSquaresRegressorCV
 
     def fit(
         self,

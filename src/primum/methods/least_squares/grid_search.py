@@ -9,36 +9,26 @@ per metric          a solution that starts from that of the previous metric, and
 """
 
 import reprlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.stats import rankdata
-from sklearn.exceptions import ConvergenceWarning
 
 from primum import labellings
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
-from primum._warnings import warn
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import MAX_FACTORISED_NUMBERS
-from primum.labellings import (
-    METRICS,
-    ImplicitProblem,
-    ImplicitProblems,
-    Labelling,
-    LeastSquaresFamily,
-    ShareBounds,
-)
+from primum.labellings import METRICS, ImplicitProblems, LeastSquaresFamily, ShareBounds
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import Known, SomeKnown, TargetScale
+from primum.reading.targets import TargetScale
 from primum.rows import ArrayRows, LabeledRows, chain
 from primum.solvers import solve_implicit
 
@@ -58,128 +48,98 @@ class Grid:
     tol: float = 1e-8
     max_iter: int = 10000
 
-    @property
-    def supervised_points(self) -> list[dict[str, Any]]:
-        """The points of the supervised models."""
-        return [{"alpha": alpha} for alpha in self.alphas]
-
-    @property
-    def points(self) -> list[dict[str, Any]]:
-        """The points of the grid in order, as parameters of an estimator."""
-        return [{"alpha": alpha, "metric": m} for alpha in self.alphas for m in self.metrics]
-
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows held out of a training set.
+    """Rows held out of a training set: as least squares fits them, and as scorers see them.
 
-    Attributes
-    ----------
-    labeled : LabeledRows
-        The rows with labels as least squares fits them.
-    shown : tuple
-        (X, y) as scorers see them: a DataFrame if there is one, and the names of the classes.
-    score_params : dict
-        Metadata that the scorer has requested, for these rows.
+    ``shown`` are (X, y), with a DataFrame if there is one and the names of the classes, and
+    ``score_params`` the metadata that the scorer has requested. ``span`` is that of ``labeled``, if
+    these rows are in coordinates of a span.
     """
 
     labeled: LabeledRows
     shown: tuple[Any, Any]
     score_params: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class FoldTask:
-    """One training set, the rows held out of it, and the scale of a regression's targets.
-
-    ``moments`` are those of the unlabelled rows, and ``shares`` the bounds on their mean label, if
-    there is a prior.
-    """
-
-    data: TrainingData[Known]
-    held_out: HeldOutRows
-    moments: Moments | None
-    shares: ShareBounds | None = None
-    scale: TargetScale | None = None
-
-    def supervised_models(self, alphas: Sequence[float], fit_intercept: bool) -> list[Linear]:
-        """Return the supervised model of every alpha."""
-        labeled, models = self.data.labeled, []
-        path = RidgePath([labeled.rows], fit_intercept)
-        for equations in map(path.at, alphas):
-            sums = equations.design(labeled.rows).weighted_sum(labeled.y)
-            models.append(equations.decode(equations.solve(sums)))
-        return models
-
-    def constrained_models(self, grid: Grid, twins: Sequence[Linear]) -> list[tuple[Linear, bool]]:
-        """Return (model, whether it is proven) for every alpha and, for each, every metric.
-
-        ``twins`` are the supervised models of every alpha.
-        """
-        # Large ridges come first: their problems are the easiest to solve without a warm start.
-        order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
-        solved = dict(zip(order, self._in_order(grid, twins, order), strict=True))
-        return [model for number in range(len(order)) for model in solved[number]]
-
-    def _in_order(
-        self, grid: Grid, twins: Sequence[Linear], order: Sequence[int]
-    ) -> Iterator[list[tuple[Linear, bool]]]:
-        """Yield the models of all metrics for each of some alphas."""
-        labeled, unlabeled = self.data.labeled, self.data.unlabeled
-        path, start = RidgePath([labeled.rows, unlabeled], grid.fit_intercept, self.moments), None
-        metrics = [labellings.metric_of_rows(m, labeled, grid.fit_intercept) for m in grid.metrics]
-        for alpha, twin in ((grid.alphas[number], twins[number]) for number in order):
-            equations = path.at(alpha)
-            family = LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
-            alpha_labeled = alpha if grid.alpha_labeled is None else grid.alpha_labeled
-            problems = ImplicitProblems(family, alpha_labeled, twin, self.data.label_set)
-            solutions, proven = [], []
-            for problem in problems.of_all(metrics):
-                if self.shares is not None:
-                    problem = labellings.with_prior(problem, family, self.shares)
-                q, is_optimal = _solve(problem, grid, start)
-                start = q if isinstance(q, np.ndarray) else None
-                solutions.append(q)
-                proven.append(is_optimal)
-            gammas = _gammas(family, solutions)
-            yield list(zip(map(equations.decode, gammas), proven, strict=True))
-
-    def scores(self, models: Sequence[Linear], score: "Score") -> Floats:
-        """Return the scores of models of the training set."""
-        if self.scale is not None:
-            models = [self.scale.restored_fit(*model) for model in models]
-        return score(models, self.held_out) if models else np.zeros(0)
-
-
-def _gammas(family: LeastSquaresFamily, solutions: Sequence[Floats | Labelling]) -> list[Floats]:
-    """Return the coordinates of the fits to several labellings: in memory, one pass for all."""
-    arrays = [q for q in solutions if isinstance(q, np.ndarray)]
-    if len(arrays) < len(solutions):
-        return [family.gamma(q) for q in solutions]
-    moments = family.unlabeled.weighted_sum(np.column_stack(arrays))
-    columns = np.split(moments, len(arrays), axis=1)
-    return [family.gamma_of(part if arrays[0].ndim == 2 else part[:, 0]) for part in columns]
-
-
-def _solve(
-    problem: ImplicitProblem, grid: Grid, start: Floats | None
-) -> tuple[Floats | Labelling, bool]:
-    """Return a labelling, and whether it is proven to be optimal."""
-    solution = solve_implicit(
-        problem, solver="auto", tol=grid.tol, max_iter=grid.max_iter, start=start
-    )
-    if solution.proven or problem.problem.n_rows == 0:
-        return solution.labels, True
-    unmeasured = replace(solution, moment=None)
-    return solution.labels, labellings.is_proven(problem, unmeasured, tol=grid.tol)
-
-
-# Mean scores that agree to this many digits count as equal: solutions are not more accurate, and
-# the choice must not depend on their rounding.
-SCORE_DIGITS = 10
+    span: Span | None
 
 
 Score = Callable[[Sequence[Linear], HeldOutRows], Floats]
+
+
+def ridge_models(
+    labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool
+) -> list[Linear]:
+    """Return the supervised model of every alpha."""
+    path, models = RidgePath([labeled.rows], fit_intercept), []
+    for equations in map(path.at, alphas):
+        sums = equations.design(labeled.rows).weighted_sum(labeled.y)
+        models.append(equations.decode(equations.solve(sums)))
+    return models
+
+
+def score_fold(
+    train: TrainingData[Any],
+    held_out: HeldOutRows,
+    grid: Grid,
+    moments: Moments | None,
+    shares: ShareBounds | None,
+    scale: TargetScale | None,
+    score: Score,
+    score_twins: Score,
+) -> tuple[Floats, Floats, int]:
+    """Return the scores of the grid's points (P,) and supervised models (A,), and a count.
+
+    It is the number of models that are not proven to be within the tolerance. ``moments`` are those
+    of the unlabelled rows, ``shares`` the bounds of a prior on their mean label, and ``scale`` that
+    of a regression's targets.
+    """
+    labeled, fit_intercept = train.labeled, grid.fit_intercept
+    with one_blas_thread():
+        # The supervised models; those of a fixed ridge of the labelled loss are the twins.
+        tuned = twins = ridge_models(labeled, grid.alphas, fit_intercept)
+        if grid.alpha_labeled is not None:
+            fixed = ridge_models(labeled, [grid.alpha_labeled], fit_intercept)
+            twins = fixed * len(grid.alphas)
+        path = RidgePath([labeled.rows, train.unlabeled], fit_intercept, moments)
+        metrics = [labellings.metric_of_rows(m, labeled, fit_intercept) for m in grid.metrics]
+        models: list[list[Linear]] = [[] for _ in grid.alphas]
+        start, unproven = None, 0
+        # Large ridges come first: their problems are the easiest to solve without a warm start.
+        order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
+        for number in order if metrics else []:
+            equations = path.at(grid.alphas[number])
+            family = LeastSquaresFamily(equations, labeled, equations.design(train.unlabeled))
+            alpha = grid.alphas[number] if grid.alpha_labeled is None else grid.alpha_labeled
+            problems = ImplicitProblems(family, alpha, twins[number], train.label_set)
+            solutions = []
+            for problem in problems.of_all(metrics):
+                if shares is not None:
+                    problem = labellings.with_prior(problem, family, shares)
+                # Each metric starts from the labels of the one before.
+                solution = solve_implicit(
+                    problem, solver="auto", tol=grid.tol, max_iter=grid.max_iter, start=start
+                )
+                start = solution.labels if isinstance(solution.labels, np.ndarray) else None
+                solutions.append(solution.labels)
+                if not solution.proven and problem.problem.n_rows:
+                    unmeasured = replace(solution, moment=None)
+                    unproven += not labellings.is_proven(problem, unmeasured, tol=grid.tol)
+            # The fits to these labels: in memory, one pass over the rows serves all of them.
+            arrays = [q for q in solutions if isinstance(q, np.ndarray)]
+            if len(arrays) == len(solutions):
+                sums = family.unlabeled.weighted_sum(np.column_stack(arrays))
+                parts = np.split(sums, len(arrays), axis=1)
+                shaped = [part if arrays[0].ndim == 2 else part[:, 0] for part in parts]
+                gammas = [family.gamma_of(part) for part in shaped]
+            else:
+                gammas = [family.gamma(q) for q in solutions]
+            models[number] = [equations.decode(gamma) for gamma in gammas]
+    points = [model for of_alpha in models for model in of_alpha]
+    if scale is not None:
+        points, tuned = ([scale.restored_fit(*model) for model in some] for some in (points, tuned))
+    scores = score(points, held_out) if points else np.zeros(0)
+    return scores, score_twins(tuned, held_out), unproven
 
 
 def brier_scores(models: Sequence[Linear], rows: HeldOutRows) -> Floats:
@@ -216,18 +176,16 @@ def scorer_scores(
     rows: HeldOutRows,
     scorer: Any,
     candidates: Sequence[Any],
-    labels: Known,
-    span: Span | None = None,
+    classes: Sequence[Any],
 ) -> Floats:
     """Return the scores of a scikit-learn scorer, which sees candidates as if they were fitted.
 
-    Models of rows in coordinates of their ``span`` are turned into those of all columns.
+    ``classes`` are those of classifiers, as the only element, and nothing for regressors.
     """
-    classes = (labels.classes,) if isinstance(labels, KnownLabels) else ()
     scores = []
     for candidate, model in zip(candidates, models, strict=True):
-        if span is not None:
-            model = span.model(model)
+        if rows.span is not None:  # the scorer sees all columns
+            model = rows.span.model(model)
         score = scorer(candidate._remember(*classes, *model), *rows.shown, **rows.score_params)
         number = score.item() if getattr(score, "size", 0) == 1 else score
         if not isinstance(number, Real):
@@ -239,207 +197,121 @@ def scorer_scores(
     return np.array(scores)
 
 
-def cv_results(params: Sequence[dict[str, Any]], scores: Floats) -> dict[str, Any]:
-    """Return ``cv_results_`` in the layout of GridSearchCV, from scores (splits, points)."""
-    table: dict[str, Any] = {}
-    for name in params[0]:
-        values = [point[name] for point in params]
-        dtype = object if str in map(type, values) else np.float64
-        table[f"param_{name}"] = np.ma.MaskedArray(np.array(values, dtype=dtype), mask=False)
-    table["params"] = list(params)
-    for number, row in enumerate(scores):
-        table[f"split{number}_test_score"] = row
-    with np.errstate(invalid="ignore"):  # scores may be infinite
-        mean, std = scores.mean(axis=0), scores.std(axis=0)
-    table["mean_test_score"], table["std_test_score"] = mean, std
-    table["rank_test_score"] = _ranks(mean)
-    return table
-
-
-def check_scores(name: str, mean: Floats) -> None:
-    """Warn if some mean scores are not finite, as GridSearchCV does; raise an error if none is."""
-    wrong, n_points = int(np.count_nonzero(~np.isfinite(mean))), len(mean)
-    cause = "because scoring returned NaN or infinity in at least one fold"
-    if wrong == n_points:
-        raise ValueError(
-            f"{name} cannot choose between {n_points} settings, {cause} for each of them: use a "
-            "scorer that is defined on all folds, or other folds."
-        )
-    if wrong:
-        warn(
-            f"One or more of the test scores are non-finite: {name} does not consider {wrong} of "
-            f"{n_points} settings, {cause}.",
-            UserWarning,
-        )
-
-
-def _ranks(mean: Floats) -> Index:
-    """Return the ranks of mean scores: equal ones share a rank, non-finite ones the last.
-
-    Scores that differ only by rounding count as equal. They are frequent: if some labelling attains
-    the supervised twin, all metrics give it.
-    """
-    finite = np.isfinite(mean)
-    size, worst = np.abs(mean[finite]).max(initial=0.0), mean[finite].min(initial=0.0) - 1.0
-    comparable = np.round(np.where(finite, mean, worst) / (size or 1.0), SCORE_DIGITS)
-    return rankdata(-comparable, method="min").astype(np.int32)
-
-
-@dataclass(frozen=True)
-class FoldScores:
-    """Scores of all points of the grid and of the supervised models of all alphas.
-
-    ``unproven`` is the number of models that are not proven to be within the tolerance.
-    """
-
-    points: Floats
-    twins: Floats
-    unproven: int = 0
-
-
-def score_fold(task: FoldTask, grid: Grid, score: Score, score_twins: Score) -> FoldScores:
-    """Return the scores of all points of the grid, and of the supervised models of all alphas."""
-    with one_blas_thread():
-        twins = tuned = task.supervised_models(grid.alphas, grid.fit_intercept)
-        if grid.alpha_labeled is not None:
-            fixed = task.supervised_models([grid.alpha_labeled], grid.fit_intercept)
-            twins = fixed * len(grid.alphas)
-        solved = task.constrained_models(grid, twins) if grid.metrics else []
-    return FoldScores(
-        task.scores([model for model, _ in solved], score),
-        task.scores(tuned, score_twins),
-        sum(not proven for _, proven in solved),
-    )
-
-
 # Rows are wide if both unlabelled rows and columns are more than this: the time of a fit grows with
 # the cube of the smaller number, and just below this a fit of three classes takes several seconds.
 MAX_NARROW_SIZE = 1000
 
 
-def with_fewer_unlabeled(
-    given: FitArguments[SomeKnown], most_rows: int | None
-) -> FitArguments[SomeKnown]:
-    """Replace the unlabelled rows of a search by a random sample, if they are many and wide.
+def rows_of_search(
+    given: FitArguments[Any], grid: Grid, most_rows: int | None
+) -> tuple[FitArguments[Any], Span | None]:
+    """Return the arguments of a search with cheaper rows, and their span if they are in it.
 
-    A fit to n rows of d > n columns has n coordinates, so fewer rows make every point of the grid
-    cheaper. Other rows, and rows outside memory, are returned as they are.
+    A fit to n rows of d > n columns has n coordinates, so if the unlabelled rows are many and wide,
+    a random sample of ``most_rows`` makes every point of the grid cheaper. Few rows of many columns
+    are in coordinates of their span, which all folds share: the result then has only the rows that
+    the search uses, labelled ones first. Other rows, and rows outside memory, stay as they are.
     """
-    inside, more = len(given.labels.unlabeled), given.more
-    n_rows = inside + more.n_rows
-    wide = min(n_rows, given.X.shape[1]) > MAX_NARROW_SIZE
-    if most_rows is None or n_rows <= most_rows or not wide or not more.in_memory:
-        return given
-    # Always the same sample, so that a search has one result.
-    chosen = np.sort(np.random.default_rng(0).choice(n_rows, most_rows, replace=False))
-    of_X, of_more = chosen[chosen < inside], chosen[chosen >= inside] - inside
-    return replace(
-        given,
-        labels=replace(given.labels, unlabeled=given.labels.unlabeled[of_X]),
-        more=ArrayRows(more.take(of_more).X),
-        sets=None if given.sets is None else given.sets.take(of_X),
-    )
-
-
-def in_their_span(
-    given: FitArguments[SomeKnown], grid: Grid
-) -> tuple[FitArguments[SomeKnown], Span | None]:
-    """Return few rows of many columns in coordinates of their span, which all folds share.
-
-    The result has only the rows that the search uses, labelled ones first. Rows of other shapes are
-    returned as they are, with None.
-    """
-    labels, n_columns = given.labels, given.X.shape[1]
-    n_labeled, n_inside = len(labels.labeled), labels.n_rows
-    n_rows = n_inside + given.more.n_rows
+    n_inside = len(given.labels.unlabeled)
+    n_rows, n_columns = n_inside + given.more.n_rows, given.X.shape[1]
+    if not given.more.in_memory:
+        return given, None
+    if most_rows is not None and n_rows > most_rows and min(n_rows, n_columns) > MAX_NARROW_SIZE:
+        # Always the same sample, so that a search has one result.
+        chosen = np.sort(np.random.default_rng(0).choice(n_rows, most_rows, replace=False))
+        of_X = chosen[chosen < n_inside]
+        of_more = chosen[chosen >= n_inside] - n_inside
+        given = replace(
+            given,
+            labels=replace(given.labels, unlabeled=given.labels.unlabeled[of_X]),
+            more=ArrayRows(given.more.take(of_more).X),
+            sets=None if given.sets is None else given.sets.take(of_X),
+        )
+    labels = given.labels
+    n_rows = labels.n_rows + given.more.n_rows
     few = MAX_NARROW_SIZE < n_columns > n_rows and n_rows**2 <= MAX_FACTORISED_NUMBERS
-    ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
     # "auto" depends on the number of columns.
-    shared = grid.metrics and given.more.in_memory and "auto" not in grid.metrics
-    if not (few and shared):
+    if not few or not grid.metrics or "auto" in grid.metrics:
         return given, None
     used = np.concatenate([labels.labeled, labels.unlabeled])
     parts = [part for part in (ArrayRows(given.X[used]), given.more) if part.n_rows]
+    ridges = [*grid.alphas, *([] if grid.alpha_labeled is None else [grid.alpha_labeled])]
     span = span_of(parts, min(ridges))
     if span is None:
         return given, None
+    n_labeled, n_used = len(labels.labeled), len(used)
     reduced = replace(
         given,
-        X=span.rows[:n_inside],
+        X=span.rows[:n_used],
         labels=replace(
-            labels, labeled=np.arange(n_labeled), unlabeled=np.arange(n_labeled, n_inside)
+            labels, labeled=np.arange(n_labeled), unlabeled=np.arange(n_labeled, n_used)
         ),
         weight=given.weight_of(used),
-        more=ArrayRows(span.rows[n_inside:]),
+        more=ArrayRows(span.rows[n_used:]),
     )
     return reduced, span
 
 
-@dataclass(frozen=True)
-class GridSearch(Generic[SomeKnown]):
-    """The validated arguments of a search.
+def score_folds(
+    given: FitArguments[Any],
+    grid: Grid,
+    folds: Sequence[Fold],
+    *,
+    shown: Any,
+    score_params: dict[str, Any],
+    span: Span | None,
+    share_bounds_of: Callable[[TrainingData[Any]], ShareBounds | None],
+    score: Score,
+    score_twins: Score,
+    n_jobs: int | None,
+) -> list[tuple[Floats, Floats, int]]:
+    """Return what ``score_fold`` returns for every fold of the labelled rows, in order.
 
-    ``shown`` are the rows of X as scorers see them, ``score_params`` the metadata they requested.
-    ``share_bounds_of`` returns the bounds of a prior on the mean label of the unlabelled rows of a
-    training set (None: no prior).
+    ``shown`` are the rows of X as scorers see them, and ``score_params`` the metadata they
+    requested. ``share_bounds_of`` returns the bounds of a prior on the mean label of the unlabelled
+    rows of a training set (None: no prior).
     """
+    labels = given.labels
 
-    given: FitArguments[SomeKnown]
-    grid: Grid
-    shown: Any
-    score_params: dict[str, Any]
-    share_bounds_of: Callable[[TrainingData[SomeKnown]], ShareBounds | None]
+    def labeled_rows(positions: Index) -> LabeledRows:
+        index = labels.labeled[positions]
+        X = ArrayRows(given.X).take(index).X
+        return LabeledRows(X, labels.targets[positions], given.weight_of(index))
 
-    def run(
-        self, folds: Sequence[Fold], score: Score, score_twins: Score, n_jobs: int | None
-    ) -> list[FoldScores]:
-        """Return the scores of every fold, in order."""
-        tasks = self._tasks(folds)
-        in_memory = tasks[0].data.unlabeled.in_memory
-        parallel = Parallel(n_jobs=n_jobs, prefer=None if in_memory else "threads")
-        work = delayed(score_fold)
-        return list(parallel(work(task, self.grid, score, score_twins) for task in tasks))
+    # The unlabelled rows, which only a grid with metrics uses, are in every training set: those of
+    # X are consecutive in memory, because they are read many times, and moments are gathered once.
+    unknown = labels.unlabeled[given.unknown if grid.metrics else slice(0)]
+    of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
+    unlabeled = chain([of_X, given.more]) if grid.metrics else of_X
+    moments = gather_moments([unlabeled]) if unlabeled.n_rows and unlabeled.dense else None
+    whole = replace(split_rows(given), unlabeled=unlabeled)
 
-    def _tasks(self, folds: Sequence[Fold]) -> list[FoldTask]:
-        """Return the folds as tasks; the moments of the unlabelled rows are gathered once."""
-        given, data = self.given, split_rows(self.given)
-        # Only a grid with metrics uses unlabelled rows.
-        unknown = given.labels.unlabeled[given.unknown if self.grid.metrics else slice(0)]
-        # Consecutive in memory: they are read many times.
-        of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
-        unlabeled = chain([of_X, given.more]) if self.grid.metrics else of_X
-        moments = gather_moments([unlabeled]) if unlabeled.n_rows and unlabeled.dense else None
-        data = replace(data, unlabeled=unlabeled)
-        return [self._task(fold, data, moments) for fold in folds]
-
-    def _task(self, fold: Fold, data: TrainingData[SomeKnown], moments: Moments | None) -> FoldTask:
-        labels, test = self.given.labels, fold.test
-        rows = labels.labeled[test]
-        params = {name: take_rows(values, rows) for name, values in self.score_params.items()}
-        shown = take_rows(self.shown, rows), labels.values[test]
-        held_out = HeldOutRows(self._labeled(test), shown, params)
-        present = fold.train[np.isin(fold.train, self.given.known)]
-        data = replace(data, labeled=self._labeled(present))
+    tasks = []
+    for fold in folds:
+        index = labels.labeled[fold.test]
+        params = {name: take_rows(values, index) for name, values in score_params.items()}
+        seen = take_rows(shown, index), labels.values[fold.test]
+        held_out = HeldOutRows(labeled_rows(fold.test), seen, params, span)
+        train = replace(whole, labeled=labeled_rows(fold.train[np.isin(fold.train, given.known)]))
+        shares = scale = None
         if isinstance(labels, KnownLabels):
-            return FoldTask(data, held_out, moments, self.share_bounds_of(data))
-        scale = replace(labels, targets=data.labeled.y).scale(shifted=self.grid.fit_intercept)
-        return FoldTask(_standardised(data, scale), held_out, moments, scale=scale)
-
-    def _labeled(self, positions: Index) -> LabeledRows:
-        """Return some of the labelled rows."""
-        given, rows = self.given, self.given.labels.labeled[positions]
-        X = ArrayRows(given.X).take(rows).X
-        return LabeledRows(X, given.labels.targets[positions], given.weight_of(rows))
-
-
-def _standardised(data: TrainingData[Known], scale: TargetScale) -> TrainingData[Known]:
-    """Return a training set with its targets on a scale."""
-    labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-    assert isinstance(data.label_set, labellings.LabelInterval)
-    return replace(data, labeled=labeled, sets=scale.possible(data.label_set), present=None)
+            shares = share_bounds_of(train)
+        else:  # the scale of the training set's own targets
+            scale = replace(labels, targets=train.labeled.y).scale(shifted=grid.fit_intercept)
+            assert isinstance(train.label_set, labellings.LabelInterval)
+            train = replace(
+                train,
+                labeled=replace(train.labeled, y=scale.standardised(train.labeled.y)),
+                sets=scale.possible(train.label_set),
+                present=None,
+            )
+        task = delayed(score_fold)
+        tasks.append(task(train, held_out, grid, moments, shares, scale, score, score_twins))
+    parallel = Parallel(n_jobs=n_jobs, prefer=None if unlabeled.in_memory else "threads")
+    return list(parallel(tasks))
 
 
-def check_weights(given: FitArguments[Known], folds: Sequence[Fold], of_scores: bool) -> None:
+def check_weights(given: FitArguments[Any], folds: Sequence[Fold], of_scores: bool) -> None:
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return
@@ -461,45 +333,9 @@ def check_weights(given: FitArguments[Known], folds: Sequence[Fold], of_scores: 
             )
 
 
-def warn_if_unproven(estimator: Any, results: Sequence[FoldScores]) -> None:
-    """Warn if some models are not proven to be optimal."""
-    unproven = sum(result.unproven for result in results)
-    if unproven:
-        compared = sum(len(result.points) for result in results)
-        warn(
-            f"{unproven} of the {compared} models that {type(estimator).__name__} compared are not "
-            "proven to be within the requested tol; raise tol or max_iter, standardise the "
-            "features or leave out the smallest alphas.",
-            ConvergenceWarning,
-        )
-
-
-def read_alphas(alphas: Any) -> list[float]:
-    """Return valid ridge penalties, or raise an error that names the first invalid one."""
-
-    def is_valid(value: Any) -> bool:
-        return isinstance(value, Real) and 0 <= float(value) < np.inf
-
-    valid = "ridge penalties are finite numbers that are not negative"
-    return [float(a) for a in _read_grid(alphas, "alphas", "ridge penalty", is_valid, valid)]
-
-
-def read_metrics(metrics: Any) -> list[str | float]:
-    """Return valid metrics, or raise an error that names the first invalid one."""
-
-    def is_valid(value: Any) -> bool:
-        if isinstance(value, str):
-            return value in METRICS
-        return isinstance(value, Real) and 0 <= float(value) <= 1
-
-    valid = f"a metric is a number from 0 to 1, or one of {', '.join(map(repr, METRICS))}"
-    values = _read_grid(metrics, "metrics", "metric", is_valid, valid)
-    return [value if isinstance(value, str) else float(value) for value in values]
-
-
-def _read_grid(
-    values: Any, name: str, noun: str, is_valid: Callable[[Any], bool], valid: str
-) -> list[Any]:
+def read_grid(name: str, values: Any) -> list[Any]:
+    """Return valid alphas or metrics, or raise an error that names the first invalid one."""
+    noun = "ridge penalty" if name == "alphas" else "metric"
     if getattr(values, "ndim", 1) == 0:
         value = values.item()
         raise ValueError(f"{name} is the single value {value!r}: pass a list, {name}=[{value!r}].")
@@ -507,6 +343,13 @@ def _read_grid(
     if not values:
         raise ValueError(f"{name} is empty: give at least one {noun}.")
     for number, value in enumerate(values):
-        if not is_valid(value):
+        not_negative = isinstance(value, Real) and float(value) >= 0
+        if name == "alphas":
+            valid = "ridge penalties are finite numbers that are not negative"
+            is_valid = not_negative and float(value) < np.inf
+        else:
+            valid = f"a metric is a number from 0 to 1, or one of {', '.join(map(repr, METRICS))}"
+            is_valid = value in METRICS if isinstance(value, str) else not_negative and value <= 1
+        if not is_valid:
             raise ValueError(f"{name} has the value {value!r} at position {number}: {valid}.")
-    return values
+    return [value if isinstance(value, str) else float(value) for value in values]

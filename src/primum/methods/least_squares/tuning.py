@@ -1,15 +1,12 @@
 """Tuned least squares, and the common parts of tuned estimators: search, choice and final fit.
 
-``TunedSupervised`` chooses a ridge penalty, ``TunedImplicit`` a ridge penalty and a metric. They
-are mixins for classifiers and for regressors, which define how ``fit`` reads its arguments, how
-models are scored, and what an estimator stores of a model. The supervised ones are the twins of
-``ICLSClassifierCV`` and ``ICLSRegressorCV``. If rows belong to groups, ``keep_groups`` lets these
-estimators, and logistic regression, choose the penalty in folds that keep groups together:
-otherwise similar rows would be in both training and test sets, and the penalty would be too small
-for new groups.
+An estimator with metrics chooses a ridge penalty and a metric, a supervised one a ridge penalty
+only. The supervised ones are the twins of ``ICLSClassifierCV`` and ``ICLSRegressorCV``. If rows
+belong to groups, ``keep_groups`` lets these estimators, and logistic regression, choose the penalty
+in folds that keep groups together: otherwise similar rows would be in both training and test sets,
+and the penalty would be too small for new groups.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -17,8 +14,10 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import check_scoring
 from sklearn.utils import Tags
@@ -27,27 +26,35 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
-from primum.equations import Span
+from primum._warnings import warn
 from primum.labellings import ShareBounds
-from primum.methods.base import Kind, fitted_attributes, fitting, unfitted_like, with_parameters
-from primum.methods.least_squares import classifier, grid_search
-from primum.methods.least_squares.grid_search import FoldScores, Grid, GridSearch, Score
+from primum.methods.base import fitted_attributes, fitting, unfitted_like, with_parameters
+from primum.methods.least_squares import grid_search
+from primum.methods.least_squares.classifier import (
+    LeastSquaresBase,
+    LeastSquaresClassifier,
+    LinearEstimator,
+)
+from primum.methods.least_squares.grid_search import Grid, Score
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.reading.classifiers import last_step
-from primum.reading.data import FitArguments, TrainingData, refuse_other_library
+from primum.reading.data import TrainingData, refuse_other_library
 from primum.reading.folds import DEFAULT_FOLDS, read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
-from primum.reading.targets import Known, KnownTargets, SomeKnown
+from primum.reading.shares import prior_on
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
 ALPHAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # Weights of all rows in the metric, from the labelled rows only to all alike.
 METRIC_GRID = (0.0, 0.2, 0.5, 1.0)
+# Mean scores that agree to this many digits count as equal: solutions are not more accurate, and
+# the choice must not depend on their rounding.
+SCORE_DIGITS = 10
 
 
 @with_parameters
-class Tuned(classifier.LinearEstimator[SomeKnown]):
+class Tuned(LinearEstimator[Any]):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
     alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
@@ -57,99 +64,152 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
     shuffle: bool = False
     random_state: Any = None
     n_jobs: int | None = None
-    # The estimators that are compared: those of a grid with metrics, and supervised ones.
-    _plain: ClassVar[type[BaseEstimator]] = BaseEstimator
-    _supervised: ClassVar[type[BaseEstimator]]
-    # How models are scored if ``scoring`` is None.
-    _default_score: ClassVar[Score]
+    # The estimator that is compared and fitted, and the tuned twin of one with metrics.
+    _plain: ClassVar[type[BaseEstimator]]
+    _tuned_twin: ClassVar["type[Tuned] | None"] = None
 
     def _fit_to(self, X: Any, y: Any, X_u: Any, weight: Any, groups: Any, **sets: Any) -> Self:
         """Choose the parameters, and fit with them to the arguments of ``fit``."""
         with fitting(self):
+            # 1. The arguments, the folds, and the grid: without metrics, models are supervised.
             given = self._read(self, X, y, X_u, weight, **sets)
-            results = self._tune(given, X, weight, groups)
-            self._fit_best(results, given, X, y, X_unlabeled=X_u, **sets)
+            refuse_other_library(self, given.home)
+            labels = given.labels
+            folds = read_folds(
+                self.cv, labels, groups, shuffle=self.shuffle, seed=self.random_state
+            )
+            grid_search.check_weights(given, folds, self.scoring is None)
+            parameters = self.get_params(deep=False)
+            grid = Grid(grid_search.read_grid("alphas", self.alphas), [], self.fit_intercept)
+            if self._tuned_twin is not None:
+                settings = {name: parameters[name] for name in ("alpha_labeled", "tol", "max_iter")}
+                metrics = grid_search.read_grid("metrics", parameters["metrics"])
+                grid = replace(grid, metrics=metrics, **settings)
+            twin_points: list[dict[str, Any]] = [{"alpha": alpha} for alpha in grid.alphas]
+            points = [
+                {**point, "metric": metric} for point in twin_points for metric in grid.metrics
+            ]
+
+            # 2. The rows of the search: fewer, if all of them could take too long. Scorers see rows
+            # as they were given, with the columns of a DataFrame.
+            searched, span = grid_search.rows_of_search(
+                given, grid, parameters.get("max_search_rows")
+            )
+            shown = X if hasattr(X, "columns") else given.X
+            params: dict[str, Any] = {}
+            routing = get_config()["enable_metadata_routing"]
+            if self.scoring is not None and weight is not None and routing:
+                params = dict(process_routing(self, "fit", sample_weight=weight).scorer.score)
+            if span is not None:  # only the labelled rows are scored, and they are the first ones
+                shown = take_rows(shown, labels.labeled)
+                params = {name: take_rows(part, labels.labeled) for name, part in params.items()}
+
+            def score_of(kind: type[BaseEstimator], points: list[dict[str, Any]]) -> Score:
+                """Return the function that scores models, one for each point."""
+                if self.scoring is None:
+                    classes = isinstance(labels, KnownLabels)
+                    return grid_search.brier_scores if classes else grid_search.squared_errors
+                return partial(
+                    grid_search.scorer_scores,
+                    scorer=self._scorer_of(),
+                    candidates=[unfitted_like(self, kind, n_jobs=None, **p) for p in points],
+                    classes=[labels.classes] if isinstance(labels, KnownLabels) else [],
+                )
+
+            def share_bounds_of(train: TrainingData[Any]) -> ShareBounds | None:
+                """Return the bounds of a prior on the mean label of a training set."""
+                if parameters.get("prior") is None:
+                    return None
+                return prior_on(parameters["prior"], parameters["prior_level"], train)[1]
+
+            # 3. The scores (n_splits, n_points) of all points and of the supervised models.
+            supervised = (self._tuned_twin or type(self))._plain
+            with one_blas_thread(), using_threads(self.n_jobs):
+                results = grid_search.score_folds(
+                    searched,
+                    grid,
+                    folds,
+                    shown=shown,
+                    score_params=params,
+                    span=span,
+                    share_bounds_of=share_bounds_of,
+                    score=score_of(self._plain, points),
+                    score_twins=score_of(supervised, twin_points),
+                    n_jobs=self.n_jobs,
+                )
+            scores, twin_scores, unproven = zip(*results, strict=True)
+            if sum(unproven):
+                warn(
+                    f"{sum(unproven)} of the {len(folds) * len(points)} models that "
+                    f"{type(self).__name__} compared are not proven to be within the requested "
+                    "tol; raise tol or max_iter, standardise the features or leave out the "
+                    "smallest alphas.",
+                    ConvergenceWarning,
+                )
+
+            # 4. The best point, fitted to all rows, and the twin with its best penalty.
+            if self._tuned_twin is None:
+                return self._fit_best(twin_points, twin_scores, X, y, sample_weight=given.weight)
+            self._fit_best(
+                points, scores, X, y, X_unlabeled=X_u, sample_weight=given.weight, **sets
+            )
+            if sets.get("possible") is not None:  # rows with one possible class are labelled, too
+                X, y = take_rows(X, labels.labeled), labels.values
+                given = replace(given, weight=given.weight_of(labels.labeled))
+            twin = unfitted_like(self, self._tuned_twin)
+            self.supervised_ = twin._fit_best(
+                twin_points, twin_scores, X, y, sample_weight=given.weight
+            )
         return self
 
-    def _tune(
-        self, given: FitArguments[SomeKnown], X: Any, sample_weight: Any, groups: Any
-    ) -> list[FoldScores]:
-        """Return the scores of every fold."""
-        refuse_other_library(self, given.home)
-        folds = read_folds(
-            self.cv, given.labels, groups, shuffle=self.shuffle, seed=self.random_state
-        )
-        grid_search.check_weights(given, folds, self.scoring is None)
-        # A scorer may need the columns of a DataFrame.
-        shown, grid = X if hasattr(X, "columns") else given.X, self._grid()
-        params = self._score_params(sample_weight)
-        # A search over all unlabelled rows could take too long.
-        searched = grid_search.with_fewer_unlabeled(given, getattr(self, "max_search_rows", None))
-        searched, span = grid_search.in_their_span(searched, grid)
-        if span is not None:  # only the labelled rows are scored, and they are the first ones
-            rows = given.labels.labeled
-            shown = take_rows(shown, rows)
-            params = {name: take_rows(values, rows) for name, values in params.items()}
-        whole = GridSearch(searched, grid, shown, params, self._shares)
-        score = self._score_of(given.labels, self._plain, grid.points, span)
-        score_twins = self._score_of(given.labels, self._supervised, grid.supervised_points, span)
-        with one_blas_thread(), using_threads(self.n_jobs):
-            results = whole.run(folds, score, score_twins, self.n_jobs)
-        grid_search.warn_if_unproven(self, results)
-        return results
-
-    @abstractmethod
-    def _grid(self) -> Grid:
-        """Return the grid of the search."""
-
-    def _shares(self, data: TrainingData[SomeKnown]) -> ShareBounds | None:
-        """Return the bounds of a prior on the mean label of unlabelled rows; None: no prior."""
-        return None
-
-    def _score_of(
-        self, labels: Known, kind: type[Kind], points: Sequence[dict[str, Any]], span: Span | None
-    ) -> Score:
-        """Return the function that scores models, one for each point."""
-        if self.scoring is None:
-            return type(self)._default_score
-        candidates = [unfitted_like(self, kind, n_jobs=None, **point) for point in points]
-        return partial(
-            grid_search.scorer_scores,
-            scorer=self._scorer_of(),
-            candidates=candidates,
-            labels=labels,
-            span=span,
-        )
-
-    @abstractmethod
     def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
+        self, points: list[dict[str, Any]], scores: Sequence[Floats], X: Any, y: Any, **rest: Any
     ) -> Self:
-        """Keep the scores, and fit with the best parameters to all rows."""
+        """Keep the scores of points (P,) in every split, and fit the first best to all rows."""
+        # ``cv_results_`` in the layout of GridSearchCV.
+        table: dict[str, Any] = {}
+        for name in points[0]:
+            values = [point[name] for point in points]
+            dtype = object if str in map(type, values) else np.float64
+            table[f"param_{name}"] = np.ma.MaskedArray(np.array(values, dtype=dtype), mask=False)
+        table["params"] = points
+        table |= {f"split{number}_test_score": row for number, row in enumerate(scores)}
+        with np.errstate(invalid="ignore"):  # scores may be infinite
+            mean, std = np.mean(scores, axis=0), np.std(scores, axis=0)
+        table["mean_test_score"], table["std_test_score"] = mean, std
+        # Equal mean scores share a rank, non-finite ones the last. Scores that differ only by
+        # rounding count as equal. They are frequent: if some labelling attains the supervised twin,
+        # all metrics give it.
+        finite = np.isfinite(mean)
+        size = np.abs(mean[finite]).max(initial=0.0) or 1.0
+        worst = mean[finite].min(initial=0.0) - 1.0
+        comparable = np.round(np.where(finite, mean, worst) / size, SCORE_DIGITS)
+        table["rank_test_score"] = rankdata(-comparable, method="min").astype(np.int32)
+        self.cv_results_ = table
 
-    def _choose(self, kind: type[Kind], points: Sequence[dict[str, Any]], scores: Floats) -> Kind:
-        """Keep scores (splits, points), and return an estimator with the first best point."""
-        self.cv_results_ = grid_search.cv_results(points, scores)
-        grid_search.check_scores(type(self).__name__, self.cv_results_["mean_test_score"])
-        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
+        # As in GridSearchCV, some scores may be undefined.
+        cause = "because scoring returned NaN or infinity in at least one fold"
+        if not finite.any():
+            raise ValueError(
+                f"{type(self).__name__} cannot choose between {len(mean)} settings, {cause} for "
+                "each of them: use a scorer that is defined on all folds, or other folds."
+            )
+        if not finite.all():
+            warn(
+                f"One or more of the test scores are non-finite: {type(self).__name__} does not "
+                f"consider {np.count_nonzero(~finite)} of {len(mean)} settings, {cause}."
+            )
+        self.best_index_ = int(table["rank_test_score"].argmin())
         self.best_params_ = dict(points[self.best_index_])
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.best_score_ = float(mean[self.best_index_])
         self.n_splits_ = len(scores)
         self.alpha_ = self.best_params_["alpha"]
-        return unfitted_like(self, kind, **self.best_params_)
-
-    def _keep(self, best: BaseEstimator) -> None:
-        """Take over the fitted attributes of the best estimator."""
+        # The fitted attributes are those of the best estimator.
+        best = unfitted_like(self, self._plain, **self.best_params_).fit(X, y, **rest)
         self.best_estimator_ = best
         for name, value in fitted_attributes(best).items():
             setattr(self, name, value)
-
-    def _score_params(self, sample_weight: Any) -> dict[str, Any]:
-        """Return the metadata that the scorer has requested."""
-        routing = get_config()["enable_metadata_routing"]
-        if self.scoring is None or sample_weight is None or not routing:
-            return {}
-        return dict(process_routing(self, "fit", sample_weight=sample_weight).scorer.score)
+        return self
 
     def _scorer_of(self) -> Any:
         return check_scoring(self, self.scoring)
@@ -202,108 +262,7 @@ class Tuned(classifier.LinearEstimator[SomeKnown]):
         return tags
 
 
-class TunedSupervised(Tuned[SomeKnown]):
-    """A supervised estimator whose ridge penalty is chosen by cross-validation."""
-
-    def _grid(self) -> Grid:
-        return Grid(grid_search.read_alphas(self.alphas), (), self.fit_intercept)
-
-    def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
-    ) -> Self:
-        """Fit with the best penalty to the labelled rows."""
-        scores = np.stack([result.twins for result in results])
-        best = self._choose(self._supervised, self._grid().supervised_points, scores)
-        self._keep(best.fit(X, y, sample_weight=given.weight))
-        return self
-
-
-@with_parameters
-class TunedImplicit(Tuned[SomeKnown]):
-    """An implicitly constrained estimator, ridge and metric chosen by cross-validation."""
-
-    metrics: Sequence[str | float] = field(default=METRIC_GRID, kw_only=False)
-    alpha_labeled: float | None = None
-    tol: float = 1e-8
-    max_iter: int = 10000
-    max_search_rows: int | None = 500
-    _tuned_twin: ClassVar[type[TunedSupervised[Known]]]
-
-    def _grid(self) -> Grid:
-        return Grid(
-            grid_search.read_alphas(self.alphas),
-            grid_search.read_metrics(self.metrics),
-            self.fit_intercept,
-            self.alpha_labeled,
-            self.tol,
-            self.max_iter,
-        )
-
-    def _fit_best(
-        self, results: list[FoldScores], given: FitArguments[Known], X: Any, y: Any, **rest: Any
-    ) -> Self:
-        """Fit with the best point of the grid, and the twin with its best penalty."""
-        scores = np.stack([result.points for result in results])
-        best = self._choose(self._plain, self._grid().points, scores)
-        self._keep(best.fit(X, y, sample_weight=given.weight, **rest))
-        if rest.get("possible") is not None:  # rows with one possible class are labelled, too
-            known = given.labels
-            X, y = take_rows(X, known.labeled), known.values
-            given = replace(given, weight=given.weight_of(known.labeled))
-        self.supervised_ = unfitted_like(self, self._tuned_twin)._fit_best(results, given, X, y)
-        return self
-
-
-class TunedClassifier(Tuned[KnownLabels], classifier.LeastSquaresBase):
-    """A least-squares classifier with parameters chosen by cross-validation."""
-
-    _supervised: ClassVar[type[BaseEstimator]] = classifier.LeastSquaresClassifier
-    _default_score: ClassVar[Score] = staticmethod(grid_search.brier_scores)
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        X_unlabeled: Any = None,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Choose the parameters by cross-validation, and fit with them to all rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse rows are not densified as a whole.
-        y : array-like of shape (n_samples,)
-            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, each of weight 1, which are in every training set. A Parquet
-            file or folder, or a Dask array or DataFrame, is read in several passes for every fold
-            and point of the grid: pass a sample of its rows if that takes too long.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X, in the fits and in the Brier score. A scorer receives it only
-            if metadata routing is enabled and the scorer has requested it, as in GridSearchCV.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each row of X, for splitters such as GroupKFold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
-
-
-class TunedRegressor(Tuned[KnownTargets], LeastSquaresRegressionBase):
-    """A least-squares regressor with parameters chosen by cross-validation."""
-
-    _supervised: ClassVar[type[BaseEstimator]] = LeastSquaresRegressor
-    _default_score: ClassVar[Score] = staticmethod(grid_search.squared_errors)
-
-
-class LeastSquaresClassifierCV(TunedSupervised[KnownLabels], TunedClassifier):
+class LeastSquaresClassifierCV(Tuned, LeastSquaresBase):
     """Supervised least-squares classifier whose ridge penalty is chosen by cross-validation.
 
     Unlabelled rows are ignored. The folds are those of ``ICLSClassifierCV``, so that both can be
@@ -370,8 +329,45 @@ class LeastSquaresClassifierCV(TunedSupervised[KnownLabels], TunedClassifier):
     1.0
     """
 
+    _plain: ClassVar[type[BaseEstimator]] = LeastSquaresClassifier
 
-class LeastSquaresRegressorCV(TunedSupervised[KnownTargets], TunedRegressor):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_unlabeled: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Choose the parameters by cross-validation, and fit with them to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Labels; -1 (integers) or None, NaN, pd.NA (any other type) where the label is unknown.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, each of weight 1, which are in every training set. A Parquet
+            file or folder, or a Dask array or DataFrame, is read in several passes for every fold
+            and point of the grid: pass a sample of its rows if that takes too long.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X, in the fits and in the Brier score. A scorer receives it only
+            if metadata routing is enabled and the scorer has requested it, as in GridSearchCV.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row of X, for splitters such as GroupKFold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit_to(X, y, X_unlabeled, sample_weight, groups)
+
+
+class LeastSquaresRegressorCV(Tuned, LeastSquaresRegressionBase):
     """Supervised linear regression whose ridge penalty is chosen by cross-validation.
 
     Rows with unknown targets are ignored. The folds are those of ``ICLSRegressorCV``, so that both
@@ -436,6 +432,8 @@ class LeastSquaresRegressorCV(TunedSupervised[KnownTargets], TunedRegressor):
     >>> LeastSquaresRegressorCV(alphas=(0.01, 0.1, 1.0)).fit(X, y).alpha_
     0.1
     """
+
+    _plain: ClassVar[type[BaseEstimator]] = LeastSquaresRegressor
 
     def fit(
         self,
