@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import LeaveOneOut, TimeSeriesSplit
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.semi_supervised import LabelSpreading
 
 import primum
@@ -69,7 +69,8 @@ def test_copies_of_a_row_are_no_evidence():
     X, y, groups = copies()
     X_u = np.random.default_rng(1).normal(size=(40, 3))
     methods = [("near", KNeighborsClassifier(1), False), ("safe", SafeClassifier(["spreading"]))]
-    assert primum.compare(X, y, X_u, **QUICK, methods=methods).recommended != "baseline"
+    told = primum.compare(X, y, X_u, **QUICK, methods=methods, independent_rows=True)
+    assert told.recommended != "baseline"
     result = primum.compare(X, y, X_u, **QUICK, methods=methods, groups=groups)
     assert result.recommended == "baseline"
     assert "120 labelled rows in 30 groups" in result.methods[-1].verdict.text
@@ -161,3 +162,23 @@ def test_names_of_users_are_not_capitalised_and_the_safe_stack_is_explained():
     safe = SafeClassifier(["spreading"], random_state=0)
     other = primum.compare(X, y, **QUICK, methods=[("safe stack", safe)])
     assert "the safe stack (SafeClassifier)" in other.verdict.lower().replace("safec", "SafeC")
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_nothing_is_claimed_where_labelled_rows_are_near_copies(numeric):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(15, 2)), 4, axis=0)
+    X = np.r_[X + 1e-6 * rng.normal(size=X.shape), rng.normal(size=(200, 2))]
+    y = np.full(260, np.nan) if numeric else np.full(260, -1)
+    y[:60] = np.repeat(rng.normal(size=15) if numeric else rng.integers(0, 2, 15), 4)
+    near = KNeighborsRegressor(1) if numeric else KNeighborsClassifier(1)
+    given = {"methods": [("near", near, False)], "n_repeats": 1, "curves": False, "verbose": False}
+    given["target_kind"] = "numbers" if numeric else "classes"
+    found = primum.compare(X, y, **given)
+    assert found.claims_withheld
+    assert found.recommended == "baseline"
+    assert found.verdict.startswith("Warning: The labelled rows seem to contain copies or near")
+    assert "pass groups=; if no rows belong together, pass independent_rows=True." in found.verdict
+    assert found.headline.next_step.startswith("Say which rows belong together, or that none do")
+    told = primum.compare(X, y, independent_rows=True, **given)
+    assert (told.claims_withheld, told.recommended) == (False, "near")

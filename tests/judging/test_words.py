@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from primum.judging.difference import Difference, Disagreement, Posterior
 from primum.judging.losses import Measure
 from primum.judging.words import (
+    Alert,
     JudgedSample,
     percent,
     percent_of_level,
     quoted,
     rounded_up,
     verdict_of,
+    withheld,
 )
 
 
@@ -188,3 +190,14 @@ def test_limits_have_no_digits_that_they_do_not_need():
 )
 def test_certainty_is_not_rounded_up(value, text):
     assert percent(value) == text
+
+
+def test_an_alert_withholds_every_claim_and_says_what_it_would_assume():
+    alert = Alert("copies", "Copies!", withholds=True, assumes="no rows belong together")
+    for mean in (-0.2, 0.2, 0.0):
+        claim = verdict_of(Posterior(Difference(mean, 0.001, 99, 100)))
+        assert claim.answer != "cannot_tell"
+        left = withheld(claim, [Alert("drift", "They differ."), alert])
+        assert left.answer == "cannot_tell"
+        assert left.text == f"If no rows belong together: {claim.text}"
+        assert withheld(claim, [Alert("drift", "They differ.")]) is claim

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from generate import two_classes
 from primum import SafeClassifier
 from primum.safe.candidates import ClassTargets, SharedRows
-from primum.safe.findings import notes_on_rows
+from primum.safe.findings import remarks_on_rows
 
 QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 2}
 
@@ -158,10 +158,10 @@ def test_chosen_rows_count_as_unlabelled_in_the_drift_test():
     X = np.random.default_rng(0).normal(size=(400, 2))
     X[60:] = X[60 + np.argsort(-X[60:, 0])]  # the chosen ones have the largest values of all others
     rows, chosen = SharedRows(X[:140], X[140:]), np.arange(140) >= 60
-    assert "different distributions" in notes_on_rows(rows, None, None)[0]
-    assert notes_on_rows(rows, None, None, chosen) == []
+    assert "different distributions" in remarks_on_rows(rows, None, None)[0][0]
+    assert remarks_on_rows(rows, None, None, chosen) == ([], [])
     groups = np.arange(140), 140 + np.arange(260)
-    assert notes_on_rows(rows, *groups, chosen) == []
+    assert remarks_on_rows(rows, *groups, chosen) == ([], [])
 
 
 def test_scores_of_whole_repeats_need_drawn_rows_only():

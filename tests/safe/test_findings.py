@@ -7,9 +7,9 @@ from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import LeaveOneOut, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from primum import ICLSClassifier, SafeClassifier
+from primum import ICLSClassifier, SafeClassifier, SafeRegressor
 from primum.judging.drift import find_drift, one_of_each
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -81,7 +81,8 @@ def copies(seed=0):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_copies_of_a_row_are_no_evidence(seed):
     X, y, groups = copies(seed)
-    assert SafeClassifier(**QUICK).fit(X, y).verdict_.answer == "help"
+    alone = np.arange(len(y))
+    assert SafeClassifier(**QUICK).fit(X, y, groups=alone).verdict_.answer == "help"
     clf = SafeClassifier(**QUICK).fit(X, y, groups=groups)
     assert clf.verdict_.answer != "help"
     assert clf.verdict_.baseline.difference.n_rows == 30
@@ -207,3 +208,29 @@ def test_scores_that_are_not_finite_for_unlabelled_rows_are_a_failure():
     with pytest.warns(FitFailedWarning, match="mine, final fit.*not finite for 1 rows"):
         clf.fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-6])
+@pytest.mark.parametrize("numeric", [False, True])
+def test_copies_withhold_the_claim_and_are_warned_of_first(jitter, numeric):
+    """Copies of rows with random labels: the nearest neighbor knows the label of a held-out one."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(15, 2)), 4, axis=0)
+    X += jitter * rng.normal(size=X.shape)
+    more = rng.normal(size=(100, 2))
+    if numeric:
+        y = np.repeat(rng.normal(size=15), 4)
+        model = SafeRegressor([("near", KNeighborsRegressor(1), False)], random_state=0)
+    else:
+        y = np.repeat(rng.integers(0, 2, 15), 4)
+        model = SafeClassifier([("near", KNeighborsClassifier(1), False)], random_state=0)
+    found = model.fit(X, y, more).verdict_
+    assert (found.answer, found.supervised.answer) == ("cannot_tell", "cannot_tell")
+    assert str(found).startswith("Warning: ")
+    assert "copies" in str(found).split(". ")[0] or "same features" in str(found).split(". ")[0]
+    assert found.baseline.reason.startswith("If no rows belong together:")
+    assert found.to_dict()["alerts"][0]["withholds"]
+    each = model.fit(X, y, more, groups=np.arange(60)).verdict_  # the user says that none do
+    assert (each.answer, each.alerts) == ("help", ())
+    grouped = model.fit(X, y, more, groups=np.arange(60) // 4).verdict_
+    assert grouped.answer != "help"

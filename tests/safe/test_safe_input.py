@@ -11,7 +11,7 @@ from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
 from generate import several_classes, two_classes
 from primum import SafeClassifier
-from primum.judging.drift import copies_note
+from primum.judging.copies import copies_note
 from primum.safe import base as safe
 from primum.safe import out_of_fold
 from primum.safe import out_of_fold as pilot

@@ -35,6 +35,7 @@ from primum.comparison.result import Comparison
 from primum.comparison.run import run_comparison
 from primum.comparison.shares import with_shift
 from primum.comparison.words import BASELINE
+from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
 from primum.judging.drift import Drift, find_drift, one_of_each
 from primum.judging.objectives import Objective
@@ -188,8 +189,9 @@ def compare(
         the unlabelled rows if the assumption holds; see Notes.
     independent_rows : bool, default=False
         True says that no rows belong together. Otherwise, if rows with the same value of some
-        column seem to have been labelled together, such as the diary entries of one person, the
-        verdict asks for the groups, and no help is claimed; see Notes.
+        column seem to have been labelled together, such as the diary entries of one person, or
+        if labelled rows are copies, the verdict asks for the groups, and nothing is claimed; see
+        Notes.
     curves : bool, default=True
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
         labelled rows, of labelled rows, as far as every class keeps three of them.
@@ -248,9 +250,10 @@ def compare(
 
     Rows may belong together if a column has values that repeat, and far fewer of them occur in both
     labelled and unlabelled rows than with labels at random (at most half as many, with a
-    probability below 0.001, corrected for the number of columns). Models would be judged too
-    favourably, so no help is claimed before ``group`` or ``groups`` names the column, or
-    ``independent_rows=True`` says that it means nothing.
+    probability below 0.001, corrected for the number of columns); or if the labelled rows are
+    copies, or far nearer to each other than random subsets of all rows. Models would be judged too
+    favourably, so nothing is claimed before ``group`` or ``groups`` says which rows belong
+    together, or ``independent_rows=True`` that none do.
 
     Chosen labels are in every training set, those of learning curves included, and penalties are
     tuned with them, but no split holds them out: their rows are more difficult than others, or
@@ -316,12 +319,24 @@ def compare(
     plan = ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed)
     plan = read_plan(plan, baseline, methods, prepare, judged)
     may_learn = problem is None or prepare is not problem.transformer
-    if may_learn and plan.cross_fitted and needs_labels(prepare, table.X):
+    learns = may_learn and needs_labels(prepare, table.X)
+    if learns and plan.cross_fitted:
         plan = replace(plan, nested=True)
     loss = table.target.loss(judged, positive)
     drift = drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     alerts = alerts_on_data(problem, table, independent_rows)
+    if not (independent_rows or table.groups is not None or any(a.withholds for a in alerts)):
+        # Without numbers there are no distances, but exact copies are still found.
+        others = table.drawn.unlabeled[:0] if learns else table.drawn.unlabeled
+        copies = find_copies(
+            take_rows(table.X, table.drawn.labeled),
+            take_rows(table.X, others),
+            prepare=prepare,
+            remedy=GROUP_ARRAYS if problem is None else GROUP_TABLES,
+            random_state=seed,
+        )
+        alerts = alerts if copies is None else [*alerts, copies]
 
     def result_of(records: Records) -> Comparison:
         edge = records.equivalence(loss) if equivalence is None else equivalence
@@ -351,6 +366,14 @@ def compare(
 
 # The most rows for a trial fit that shows whether a transformer needs labels: few take no time.
 MAX_TRIED_ROWS = 500
+# How to say which rows belong together.
+GROUP_ARRAYS = (
+    "drop the copies, or pass groups=; if no rows belong together, pass independent_rows=True."
+)
+GROUP_TABLES = (
+    "drop the copies, or name the column that says which rows belong together with --group (in "
+    "Python, group=); if none do, pass --independent-rows (independent_rows=True)."
+)
 # Advice that does not apply to the command.
 OWN_MODEL = ", or pass (name, estimator)"
 

@@ -45,7 +45,6 @@ from primum.comparison.words import (
     IN_PYTHON,
     NEW_QUESTION,
     TWIN,
-    WITHHELD,
     Findings,
     Headline,
     LabellingWords,
@@ -56,13 +55,14 @@ from primum.comparison.words import (
     table_row,
     with_article,
 )
+from primum.judging.copies import copies_note
 from primum.judging.difference import Posterior, holm
-from primum.judging.drift import Drift, ShiftWeights, copies_note
+from primum.judging.drift import Drift, ShiftWeights
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
-from primum.judging.words import CANNOT_TELL, HELP, Alert, Verdict, verdict_of
+from primum.judging.words import HELP, Alert, Verdict, verdict_of, withheld
 from primum.reading.classifiers import Entry, last_step
 
 if TYPE_CHECKING:
@@ -93,9 +93,11 @@ class Comparison:
         The headline as text: one line each for alerts, answer, reason and next step.
     headline : Headline
         The same in parts: ``alerts``, ``answer``, ``reason`` and ``next_step``.
+    claims_withheld : bool
+        Whether an alert prevents any claim; the baseline is then recommended.
     alerts : list of Alert
         Reasons to trust the answer less, each with ``kind``, ``text`` and ``withholds``, which says
-        whether it prevents a claim of help.
+        whether it prevents any claim.
     recommended : str
         Name of the method to use; "baseline" unless another has been shown to be better.
     model_card : ModelCard, NumberCard or None
@@ -356,9 +358,12 @@ class Comparison:
             level=level,
             sample=self._judge.sample,
         )
-        if verdict.answer == HELP and any(alert.withholds for alert in self.data_alerts):
-            return replace(verdict, answer=CANNOT_TELL, reason=f"{WITHHELD} {verdict.reason}")
-        return verdict
+        return withheld(verdict, self.data_alerts)
+
+    @property
+    def claims_withheld(self) -> bool:
+        """Whether nothing may be claimed, so that the baseline is recommended."""
+        return any(alert.withholds for alert in self.data_alerts)
 
     def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
         """Return the verdict against the method's own supervised twin, and in which loss it is."""
@@ -429,7 +434,9 @@ class Comparison:
     def alerts(self) -> list[Alert]:
         """Warnings that limit how far the answer can be trusted."""
         table, drift = self.plan.table, self._on_drift
-        copies = copies_note(take_rows(table.X, table.known.labeled), table.groups)
+        copies = ""
+        if not any(alert.kind == "copies" for alert in self.data_alerts):
+            copies = copies_note(take_rows(table.X, table.known.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike anyway
         shift = "" if self.shift is None else self.shift.text

@@ -139,7 +139,6 @@ SAFE = "safe stack"
 STACK = "SafeClassifier"
 TWIN = "the same method without the unlabelled rows"
 FIT = "Fit it to all rows with fit_recommended(), or with --save-model on the command line."
-WITHHELD = "If no rows belong together:"
 NO_UNLABELED = "All rows are labelled, so no unlabelled rows can help."
 # Differences below rounding errors are shown as 0.
 ROUNDED_DIGITS = 12
@@ -318,10 +317,13 @@ def compose_headline(
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
     failure = failure_sentence(findings)
     answer, kind = answer_line(findings)
-    if any(alert.withholds for alert in alerts):
+    if alerts and alerts[0].withholds:
         answer = f"Use {findings.baseline}; whether anything is better cannot be said yet."
-        reason = "All errors and intervals here assume that no rows belong together."
-        next_step = "Say which rows belong together, or that none do, and compare again."
+        kind = ""
+        assumed = dict.fromkeys(alert.assumes for alert in alerts if alert.withholds)
+        reason = f"All errors and intervals here assume that {' and that '.join(assumed)}."
+        steps = dict.fromkeys(alert.next_step for alert in alerts if alert.withholds)
+        next_step = " ".join(steps)
     else:
         reason, next_step = _reason(findings), _next_step(findings, settled)
     if settled is None:

@@ -1,4 +1,4 @@
-"""How labelled and unlabelled rows differ: a test of drift, copies of rows, and weights.
+"""How labelled and unlabelled rows differ: a test of drift, and weights.
 
 If labelled and unlabelled rows differ, what is measured on the former need not hold for the latter.
 
@@ -8,11 +8,6 @@ of the other half, and vice versa. If both kinds come from one distribution, the
 are in random order, whatever was learnt from the other half, so that Fisher's exact test gives the
 p-value of the predictions. The four p-values are adjusted by Holm's method. (With more folds the
 accuracy varies more than the binomial distribution says, by about a third in simulations.)
-
-**Copies.** A held-out row with a copy in the training set is easy for models that memorise rows,
-such as forests, kernels and nearest neighbours, and says nothing about new rows. Equal rows need
-not be copies: features with few values are often equal in rows that were observed independently. So
-equal rows are reported, and the user decides.
 
 **Weights** let labelled rows that are not a random sample represent the unlabelled ones. A loss on
 the unlabelled rows is a mean over p_U(x, y), and the labelled rows come from p_L(x, y):
@@ -61,8 +56,6 @@ DRIFT_SIGNIFICANCE = 0.01
 # It also needs this accuracy (guessing reaches 0.5): with many rows even a negligible difference
 # is significant.
 MIN_DRIFT_ACCURACY = 0.55
-# Equal rows are mentioned if they are this share of the labelled ones; fewer change little.
-MIN_COPIES_SHARE = 0.05
 # Quantile at which weights are clipped: the few largest, which are the least certain, would
 # otherwise decide alone.
 CLIPPED_AT = 0.95
@@ -215,42 +208,6 @@ def _fisher_test(guess: Index, truth: Index) -> tuple[float, float]:
     both = int(np.sum((guess == 1) & (truth == 1)))
     p_value = stats.hypergeom.sf(both - 1, len(truth), int(truth.sum()), int(guess.sum()))
     return float(np.mean(guess == truth)), float(p_value)
-
-
-def copies_note(labeled: Any, groups: Any) -> str:
-    """Return a sentence if labelled rows have the same features; empty if few do.
-
-    With ``groups`` nothing is said, because they keep copies together.
-    """
-    n_rows = labeled.shape[0]
-    n_copies = 0 if groups is not None else n_rows - _n_distinct(labeled)
-    if n_copies == 0 or n_copies < MIN_COPIES_SHARE * n_rows:
-        return ""
-    return (
-        f"{n_copies} of the {n_rows} labelled rows have the same features as another one: if they "
-        "are copies, drop them or pass groups, because models that memorise rows are judged too "
-        "favourably."
-    )
-
-
-def _key(cell: Any) -> Any:
-    """Return a key that equal cells share; counted words and vectors are arrays."""
-    return cell.tobytes() if isinstance(cell, np.ndarray) else str(cell)
-
-
-def _n_distinct(X: Any) -> int:
-    """Return the number of distinct rows."""
-    if sparse.issparse(X):
-        as_csr: Any = sparse.csr_array
-        rows = as_csr(X, copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-        return len({(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in ends})
-    values = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
-    if values.dtype.kind not in "biufc":
-        return len({tuple(map(_key, row)) for row in values})
-    return len({row.tobytes() for row in np.ascontiguousarray(values + 0.0)})
 
 
 def options_in_words(*, numeric: bool = False) -> str:

@@ -6,7 +6,8 @@ raise alerts, and the headline of a comparison shows them. A model that judges i
 of its own, which a comparison asks for.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any, Protocol, TypeGuard
 
@@ -27,12 +28,19 @@ class Alert(PlainRecord):
     text : str
         What was found and what to do, in one or two sentences.
     withholds : bool
-        Whether help may not be claimed before it is resolved.
+        Whether nothing may be claimed before it is resolved.
+    assumes : str
+        If claims are withheld: what they would assume, as part of a sentence.
+    next_step : str
+        If claims are withheld: what to do, in a sentence.
     """
 
     kind: str
     text: str
     withholds: bool = False
+    assumes: str = ""
+    next_step: str = ""
+    in_json = ("kind", "text", "withholds")
 
 
 HELP, NO_DIFFERENCE, HARM, CANNOT_TELL = "help", "no_difference", "harm", "cannot_tell"
@@ -115,6 +123,18 @@ class Verdict:
         values = asdict(self) | {"text": self.text, "interval": list(self.interval)}
         del values["reason"], values["next_step"], values["limit"], values["measure"]
         return values | {"interval_level": self.interval_level}
+
+
+def withheld(verdict: Verdict, alerts: Sequence[Alert]) -> Verdict:
+    """Return a verdict without its claim, if some alert withholds claims.
+
+    Its reason then begins with what the claim would assume.
+    """
+    first = next((alert for alert in alerts if alert.withholds), None)
+    if first is None or verdict.answer == CANNOT_TELL:
+        return verdict
+    reason = f"If {first.assumes}: {verdict.reason}"
+    return replace(verdict, answer=CANNOT_TELL, reason=reason)
 
 
 def interval_level(level: float) -> float:

@@ -41,7 +41,7 @@ from primum.safe.candidates import CandidateModel, SharedRows
 from primum.safe.candidates.base import Kind, as_given, standardisation
 from primum.safe.candidates.entrants import Entrants, Roster, Wrapped, read_entrants
 from primum.safe.candidates.wide import with_reduced
-from primum.safe.findings import SafeVerdict, notes_on_folds, notes_on_rows, report_table
+from primum.safe.findings import SafeVerdict, notes_on_folds, remarks_on_rows, report_table
 from primum.safe.out_of_fold import OutOfFold
 from primum.safe.settlement import MAX_COMPARED_ROWS
 from primum.safe.stack import Stack, StackMixin
@@ -141,7 +141,9 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
             if rows.sampled is not None and of_unlabeled is not None:
                 of_unlabeled = rows.sampled.take(of_unlabeled)
             of_rows = of_labeled, of_unlabeled
-            scored.notes.extend(notes_on_rows(rows, *of_rows, targets.chosen))
+            notes, alerts = remarks_on_rows(rows, *of_rows, targets.chosen)
+            scored.notes.extend(notes)
+            scored.alerts.extend(alerts)
             self._compute(scored, start)
             differing = self._combine(scored)
         self.held_out_rows_ = labeled_of(given)[held_out.rows]

@@ -12,14 +12,16 @@ another reason than the unlabelled rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum.judging.copies import copies_note, find_copies
 from primum.judging.disagreements import Disagreements
-from primum.judging.drift import copies_note, find_drift, one_of_each
+from primum.judging.drift import find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, scoring_name
 from primum.judging.settlement import HOW_TO_LABEL, SettledPair, certain
@@ -28,10 +30,12 @@ from primum.judging.words import (
     HARM,
     HELP,
     NO_DIFFERENCE,
+    Alert,
     Verdict,
     percent,
     percent_of_level,
     verdict_of,
+    withheld,
 )
 from primum.reading.data import stack_rows
 from primum.reading.targets import SomeKnown
@@ -45,6 +49,10 @@ if TYPE_CHECKING:
     from primum.safe.base import SafeStack
 
 SUPERVISED = "the same kind of model without unlabelled rows"
+HOW_TO_GROUP = (
+    "drop the copies, or pass groups=; if no rows belong together, pass a group for each row, "
+    "groups=np.arange(len(X))."
+)
 # The unit of losses of numbers, since a fit is not told the unit of y.
 UNIT = "units of y"
 # Columns of the table, and the scorings whose losses they contain.
@@ -68,6 +76,9 @@ class SafeVerdict:
     brier : Verdict or None
         The verdict by the Brier score of their probabilities: better probabilities need not mean
         fewer errors. None if the stack is judged by another loss than the error.
+    alerts : tuple of Alert
+        Warnings before the verdicts. If one of them ``withholds`` claims, all answers are
+        "cannot_tell".
 
     Notes
     -----
@@ -79,6 +90,7 @@ class SafeVerdict:
     supervised: Verdict | None
     text: str
     brier: Verdict | None = None
+    alerts: tuple[Alert, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -92,7 +104,8 @@ class SafeVerdict:
         """Return the verdict as plain JSON values."""
         verdicts = {"baseline": self.baseline, "supervised": self.supervised, "brier": self.brier}
         plain = {name: verdict and verdict.to_dict() for name, verdict in verdicts.items()}
-        return {"answer": self.answer, **plain, "text": self.text}
+        alerts = [alert.to_dict() for alert in self.alerts]
+        return {"answer": self.answer, **plain, "alerts": alerts, "text": self.text}
 
 
 def judge_stacks(
@@ -120,28 +133,28 @@ def judge_stacks(
     scores, w0 = scored.stack_inputs(entrants.baselines)
     baseline = restored(scores @ w0)
     named = f"the baseline ({' and '.join(entrants.baselines)})"
-    of_baseline = _judge(
-        held_out, full, baseline, safe.judged_by, named, _compared(codes, DUELS[0])
-    )
+    judge = partial(_judge, held_out, scored.alerts)
+    of_baseline = judge(full, baseline, safe.judged_by, named, _compared(codes, DUELS[0]))
     of_supervised = None
     if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
         compared = (0, 0) if unpaired else _compared(codes, DUELS[1])
-        of_supervised = _judge(held_out, fair, twin, safe.judged_by, SUPERVISED, compared)
+        of_supervised = judge(fair, twin, safe.judged_by, SUPERVISED, compared)
     of_brier = None
     if safe.judged_by == "accuracy":
-        of_brier = _judge(held_out, full, baseline, "neg_brier_score", named)
+        of_brier = judge(full, baseline, "neg_brier_score", named)
     approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
     notes = dict.fromkeys([*scored.notes, *approximated])
     settled = None
     if differing is not None:
         settled = ask_about_stacks(differing, safe.classes_, (of_baseline, of_supervised)).leading
-    text = verdict_text(of_baseline, of_supervised, of_brier, [*notes], settled)
+    text = verdict_text(of_baseline, of_supervised, of_brier, [*notes], settled, scored.alerts)
     stacks = {"safe stack": full, "supervised stack": twin, "baseline": baseline}
-    return SafeVerdict(of_baseline, of_supervised, text, of_brier), stacks
+    return SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(scored.alerts)), stacks
 
 
 def _judge(
     held_out: HeldOut,
+    alerts: Sequence[Alert],
     stacked: Floats,
     others: Floats,
     scoring: Any,
@@ -151,13 +164,14 @@ def _judge(
     """Return the verdict on held-out scores of a stack against those of another one."""
     loss = held_out.loss_of(scoring, UNIT)
     predictions = [held_out.predictions(scores, loss.objective) for scores in (stacked, others)]
-    return verdict_of(
+    verdict = verdict_of(
         held_out.posterior(predictions[0], predictions[1], loss, *compared),
         method="the model",
         baseline=baseline,
         measure=loss.measure,
         sample=held_out.sample,
     )
+    return withheld(verdict, alerts)
 
 
 def _compared(codes: Index | None, pair: tuple[int, int]) -> tuple[int, int]:
@@ -181,9 +195,11 @@ def verdict_text(
     brier: Verdict | None,
     notes: Sequence[str],
     settled: SettledPair | None = None,
+    alerts: Sequence[Alert] = (),
 ) -> str:
-    """Return the verdicts and the notes as one text, which begins with what is certain."""
-    parts = [baseline.text] if settled is None else _on_these_rows(baseline, settled)
+    """Return alerts, verdicts and notes as one text; verdicts begin with what is certain."""
+    parts = [f"Warning: {alert.text}" for alert in alerts]
+    parts += [baseline.text] if settled is None else _on_these_rows(baseline, settled)
     if supervised is not None:
         parts.append(contribution(supervised))
     if brier is not None and brier.answer in (HELP, HARM):
@@ -234,32 +250,39 @@ def contribution(verdict: Verdict) -> str:
     return clear[verdict.answer]
 
 
-def notes_on_rows(
+def remarks_on_rows(
     rows: SharedRows,
     of_labeled: AnyArray | None,
     of_unlabeled: AnyArray | None,
     chosen: Mask | None = None,
-) -> list[str]:
-    """Return notes if rows are copies, or if unlabelled rows are missing or show drift.
+) -> tuple[list[str], list[Alert]]:
+    """Return notes on missing unlabelled rows, drift and equal rows, and an alert on copies.
 
     ``of_labeled`` and ``of_unlabeled`` are the groups of the rows; None: every row is a group. Rows
     with chosen labels count as unlabelled, as they were when the other labels were drawn.
     """
-    notes = [note] if (note := copies_note(rows.labeled, of_labeled)) else []
-    if rows.unlabeled.shape[0] == 0:
-        return ["There are no unlabelled rows, so the model is supervised.", *notes]
     labeled, unlabeled = rows.labeled, rows.unlabeled
     if chosen is not None:
         labeled, unlabeled = labeled[~chosen], stack_rows([labeled[chosen], unlabeled])
         if of_labeled is not None and of_unlabeled is not None:
             of_unlabeled = np.append(of_labeled[chosen], of_unlabeled)
             of_labeled = of_labeled[~chosen]
+    copies = None
+    if of_labeled is None:
+        copies = find_copies(labeled, unlabeled, remedy=HOW_TO_GROUP, random_state=rows.seed)
+    note = copies_note(rows.labeled, of_labeled) if copies is None else ""
+    notes = [note] if note else []
+    alerts = [] if copies is None else [copies]
+    if unlabeled.shape[0] == 0:
+        return ["There are no unlabelled rows, so the model is supervised.", *notes], alerts
     drift = find_drift(
         one_of_each(labeled, of_labeled),
         one_of_each(unlabeled, of_unlabeled),
         random_state=rows.seed,
     )
-    return [f"Warning: {drift.text}", *notes] if drift is not None and drift.found else notes
+    if drift is not None and drift.found:
+        notes.insert(0, f"Warning: {drift.text}")
+    return notes, alerts
 
 
 def notes_on_folds(safe: "SafeStack[Stack, SomeKnown, Kind]", held_out: HeldOut) -> list[str]:

@@ -26,6 +26,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from primum._threads import one_blas_thread
 from primum._typing import Floats, Index, T
 from primum.judging.held_out import HeldOut
+from primum.judging.words import Alert
 from primum.reading.folds import Fold
 from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows
 from primum.safe.candidates.base import Kind
@@ -209,6 +210,8 @@ class OutOfFold(Generic[Kind]):
         What failed, in order.
     notes : list of str
         What was left out, and remarks on the rows.
+    alerts : list of Alert
+        Warnings before the verdict, which may withhold claims.
     approximated : dict of str to list of str
         What was approximated, by candidate.
     """
@@ -226,6 +229,7 @@ class OutOfFold(Generic[Kind]):
     predicting: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
     approximated: dict[str, list[str]] = field(default_factory=dict)
     _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
     _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)

@@ -47,6 +47,7 @@ from scipy import optimize, sparse, stats
 
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import counted, listed
+from primum.judging.copies import NONE_BELONG_TOGETHER, SAY_GROUPS
 from primum.judging.words import Alert
 from primum.tables.cells import is_present, names_of, read_cells
 from primum.tables.columns import IS_TARGET, Column
@@ -514,9 +515,9 @@ def repeats_alert(name: str, repeats: Repeats, pass_group: str, pass_independent
         f"rows have, {repeats.n_both:,} occur in both labelled and unlabelled rows (about "
         f"{repeats.expected:,.0f} would if labels were given at random). If they do, as rows of "
         f"one person do, the errors here are too low: pass {pass_group}. If not, pass "
-        f"{pass_independent}. Until then, no help is claimed."
+        f"{pass_independent}. Until then, nothing is claimed."
     )
-    return Alert("groups", text, withholds=True)
+    return Alert("groups", text, withholds=True, assumes=NONE_BELONG_TOGETHER, next_step=SAY_GROUPS)
 
 
 def table_alert(name: str, repeats: Repeats) -> Alert:
