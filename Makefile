@@ -12,16 +12,16 @@ test test-slow test-oldest: export OMP_NUM_THREADS = 1
 test test-slow test-oldest: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-slow test-oldest lint format types hooks goldens benchmark changelog dist clean
+.PHONY: help demo docs test test-slow test-oldest lint format types hooks goldens benchmark reproduce changelog dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "primum needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./lab
 	@touch $(READY)
 
 demo: $(READY)  ## compare the methods on a table with few labels: a verdict and a report
@@ -36,17 +36,17 @@ test-slow: $(READY)  ## the tests that take minutes
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow tests/*/test_array_api.py
 
 $(VENV)/.docs: $(READY)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --editable '.[docs]' --editable ./lab
 	@touch $@
 
 docs: $(VENV)/.docs  ## the documentation, with warnings as errors
 	$(BIN)/python -m sphinx -W --keep-going --quiet --doctree-dir build/doctrees docs build/docs
 	@echo "The documentation is in build/docs/index.html"
 
-$(OLDEST)/.ready: pyproject.toml .ci/oldest.py
+$(OLDEST)/.ready: pyproject.toml lab/pyproject.toml .ci/oldest.py
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/requirements.txt
-	$(OLDEST)/bin/python -m pip install --quiet --requirement $(OLDEST)/requirements.txt --editable .
+	$(OLDEST)/bin/python -m pip install --quiet --requirement $(OLDEST)/requirements.txt --editable . --editable ./lab
 	@touch $@
 
 test-oldest: $(OLDEST)/.ready  ## all tests but the slow ones, on the lowest versions of everything
@@ -71,7 +71,10 @@ hooks: $(READY)  ## let git run the linters and mypy before every commit
 	$(BIN)/pre-commit install
 
 benchmark: $(READY)  ## the table of speeds, with what got slower; QUICK=1 for smaller problems
-	$(BIN)/python benchmarks/table.py $(if $(QUICK),--quick)
+	$(BIN)/python lab/benchmarks/table.py $(if $(QUICK),--quick)
+
+reproduce: $(READY)  ## continue a committed run of the laboratory: TARGET=safe-choice, OPTIONS='--repeats 5'
+	$(BIN)/primum reproduce $(TARGET) --out lab/results/$(or $(FOLDER),$(TARGET)) --resume $(OPTIONS)
 
 changelog: $(READY)  ## preview the changelog of the next release
 	$(BIN)/towncrier build --draft --version Unreleased

@@ -19,7 +19,7 @@ DIST = ROOT / "dist"
 SMOKE = ROOT / ".ci" / "smoke.py"
 LARGEST = {".whl": 1.5e6, ".gz": 4e6}
 # The figures published with the paper, which reports compare with; no data sets.
-PUBLISHED = "primum/experiments/published/"
+PUBLISHED = "primum_lab/published/"
 IN_WHEEL = {".py", ".typed", ".css", ".js", ".html", ".toml"}
 IN_SDIST = ["LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "Makefile", "pyproject.toml"]
 

@@ -25,7 +25,7 @@ import primum
 PACKAGE = Path(primum.__file__).parent
 ROOMS = tuple(
     "rows equations labellings solvers reading methods judging safe tables models pages "  # noqa: SIM905
-    "comparison experiments cli".split()
+    "comparison cli".split()
 )
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef
 IMPORT = ast.Import | ast.ImportFrom

@@ -139,7 +139,7 @@ EXAMPLES = [
 
 
 def table_row(example: Example) -> str:
-    """Return a row of the table in experiments/harm, which docs/methods.md shows."""
+    """Return a row of the table in lab/results/harm, which docs/methods.md shows."""
     errors = example.errors()
     twin, method = errors.mean(axis=0)
     worse = int(np.sum(errors[:, 1] > errors[:, 0]))

@@ -2,66 +2,21 @@
 
 import dataclasses
 import importlib
-import inspect
 import re
 from pathlib import Path
 
 import pytest
 
-validation = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
+from documented import OFF, methods_of, problems, public
 
-MODULES = (
-    "primum",
-    "primum.experiments",
-    "primum.experiments.datasets",
-    "primum.pages",
-    "primum.simulated",
-)
-OFF = {
-    "ES01": "a sentence can say everything",
-    "SA01": "not everything has relatives",
-}
+MODULES = ("primum", "primum.pages", "primum.simulated")
 # Users read their attributes and never construct them.
-RESULTS = {"primum.Certificate", "primum.Comparison", "primum.experiments.Harm"}
+RESULTS = {"primum.Certificate", "primum.Comparison"}
 REFERENCE = (Path(__file__).parent.parent / "docs" / "api.rst").read_text()
 
 
-def public(module):
-    """Return the public classes and functions of a module by name."""
-    owner = importlib.import_module(module)
-    found = {f"{module}.{name}": getattr(owner, name) for name in owner.__all__}
-    return {
-        name: thing
-        for name, thing in found.items()
-        if inspect.isclass(thing) or inspect.isfunction(thing)
-    }
-
-
-def methods(name, kind):
-    """Return the names of the public methods of a class that this library defines."""
-    for member in dir(kind):
-        held = inspect.getattr_static(kind, member)
-        held = getattr(held, "fget", None) or getattr(held, "__func__", held)
-        if (
-            not member.startswith("_")
-            and inspect.isfunction(held)
-            and held.__module__.startswith("primum")
-        ):
-            yield f"{name}.{member}"
-
-
 API = {name: thing for module in MODULES for name, thing in public(module).items()}
-METHODS = sorted(
-    method
-    for name, thing in API.items()
-    if inspect.isclass(thing)
-    for method in methods(name, thing)
-)
-
-
-def problems(name, off):
-    found = validation.validate(name)["errors"]
-    return [f"{code}: {text}" for code, text in found if code not in off]
+METHODS = methods_of(API)
 
 
 @pytest.mark.parametrize("name", sorted(API))

@@ -118,7 +118,7 @@ def test_readme_names_existing_commands_and_files():
 
 
 def test_readme_shows_the_figures_of_the_race():
-    path = ROOT / "experiments" / "safe-choice" / "tables" / "safe-choice-error.md"
+    path = ROOT / "lab" / "results" / "safe-choice" / "tables" / "safe-choice-error.md"
     lines = (re.split(r"\s*\|\s*", line.strip("| ")) for line in path.read_text().splitlines())
     names, *rows = [line for line in lines if line[0] != "---"]
     figures = {row[0]: dict(zip(names, row, strict=True)) for row in rows}

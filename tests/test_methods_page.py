@@ -11,7 +11,7 @@ from primum.methods.registry import METHODS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "methods.md").read_text()
-TABLE = (ROOT / "experiments" / "harm" / "errors.md").read_text()
+TABLE = (ROOT / "lab" / "results" / "harm" / "errors.md").read_text()
 HARM = runpy.run_path(str(ROOT / "examples" / "harm.py"))
 ROWS = [re.split(r"\s*\|\s*", line.strip("| ")) for line in TABLE.splitlines()[2:]]
 EXAMPLES = {(row[0], row[2]): row for row in ROWS}
@@ -69,5 +69,5 @@ def test_examples_do_the_harm_that_the_page_says(example):
 
 
 def test_the_page_has_no_other_examples():
-    assert "../experiments/harm/errors.md" in PAGE
+    assert "../lab/results/harm/errors.md" in PAGE
     assert {row[0] for row in ROWS} == {f"`{example.method}`" for example in HARM["EXAMPLES"]}

@@ -44,9 +44,9 @@ def test_every_extra_that_is_mentioned_exists():
 
 
 def test_one_place_gives_the_advice():
-    """Other literals could name a wrong extra; data sets have distributions of their own."""
+    """Other literals could name a wrong extra; the laboratory is a package of its own."""
     saying = {path.name for path in SOURCES if "pip install" in path.read_text()}
-    assert saying == {"_lazy.py", "__init__.py", "loading.py"}
+    assert saying == {"_lazy.py", "__init__.py", "main.py"}
 
 
 def test_the_command_needs_no_more_than_its_extra():

@@ -191,7 +191,7 @@ def wheel_of_sources(folder, *, without=None, extra=()):
 
 def test_a_complete_wheel_passes_the_check(tmp_path):
     check_wheel = runpy.run_path(str(ROOT / ".ci" / "check_dist.py"))["check_wheel"]
-    check_wheel(wheel_of_sources(tmp_path, extra=["primum/experiments/published/table.csv"]))
+    check_wheel(wheel_of_sources(tmp_path, extra=["primum_lab/published/table.csv"]))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Rooms import only from rooms to their left."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from functools import cache
@@ -25,12 +27,12 @@ ROOMS = [
     "models",
     "pages",
     "comparison",
-    "experiments",
     "cli",
 ]
 # What the names of `primum` need, but for comparisons; the other rooms may use optional libraries.
 CORE = ROOMS[: ROOMS.index("tables")]
 PACKAGE = Path(primum.__file__).parent
+ROOT = Path(__file__).parent.parent
 # The core files that know an optional library; they import it only where they use it.
 KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
@@ -165,13 +167,61 @@ def test_what_stands_beside_the_rooms_imports_none_of_them():
     assert {file for file, own, *_ in crossings() if own is None} <= doors
 
 
-def test_only_their_commands_import_the_experiments():
-    laboratory = {
-        file
-        for file, own, module, _ in crossings()
-        if room_of(module) == "experiments" and own is not None
+def test_one_sentence_alone_knows_the_laboratory():
+    """It says how to install it; its commands are found by their entry points."""
+    named = re.compile(r"primum_lab\b|primum-lab\b|\blab/|\./lab\b|laborator")
+    knowing = {
+        path.relative_to(PACKAGE).as_posix(): named.findall(path.read_text())
+        for path in PACKAGE.rglob("*.py")
+        if named.search(path.read_text())
     }
-    assert laboratory <= {"cli/reproduce.py", "cli/datasets.py"}
+    assert knowing == {"cli/main.py": ["laborator", "./lab"]}
+
+
+# Modules of which the laboratory uses names that are not in the reference; the fewer, the better.
+USED_BY_THE_LABORATORY = {
+    # its folders of results, runs in parallel, options and pages are those of comparisons
+    *("_files", "_progress", "cli._options", "comparison.plan", "comparison.run"),
+    *("comparison.store", "pages.page", "pages.pictures"),
+    # the paper's variants of methods, and how their scores are read
+    *("_sklearn", "equations", "methods.kernels", "methods.least_squares.classifier"),
+    *("methods.registry", "methods.svm.base", "reading.data", "reading.labels", "rows"),
+    # the parts of a safe choice, which races show one by one, and what labels settle
+    *("judging", "judging.difference", "judging.error_bounds", "judging.words"),
+    *("reading.targets", "safe.base", "safe.candidates", "safe.candidates.base"),
+    *("safe.out_of_fold", "safe.stack"),
+    # small helpers
+    *("_lazy", "_typing", "_warnings", "_words"),
+}
+
+
+def laboratory_imports():
+    """Yield (module, name) for every import from this package in the laboratory."""
+    for path in (ROOT / "lab" / "src").rglob("*.py"):
+        yield from (pair for pair in imported_names(path) if pair[0].split(".")[0] == "primum")
+
+
+def is_public(module, name):
+    """Return whether a name is one of the reference, and imported from where that lists it."""
+    return module in DOORS and name in importlib.import_module(module).__all__
+
+
+DOORS = ("primum", "primum.pages", "primum.simulated")
+
+
+def test_the_laboratory_uses_other_than_public_names_of_these_modules_only():
+    internal = {module for module, name in laboratory_imports() if not is_public(module, name)}
+    assert internal == {f"primum.{module}" for module in USED_BY_THE_LABORATORY}
+
+
+def test_the_laboratory_imports_public_names_from_where_users_do():
+    public = {name for module in DOORS for name in importlib.import_module(module).__all__}
+    indirect = {
+        f"{module}.{name}"
+        for module, name in laboratory_imports()
+        if name in public and not is_public(module, name)
+    }
+    assert indirect == set()
 
 
 def test_every_room_is_known():
@@ -272,7 +322,7 @@ def test_unknown_names_are_refused(package):
 
 def test_commands_load_no_experiments_but_those_that_run_them(steps):
     assert steps[4] == "compare settle fit predict"
-    assert not [name for name in steps[5].split() if name.startswith("primum.experiments")]
+    assert not [name for name in steps[5].split() if name.startswith("primum_lab")]
 
 
 def test_rooms_are_attributes_of_the_package(steps):
@@ -294,7 +344,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 import primum
 print(*(name for name in primum.__all__ if hasattr(primum, name)))
-import primum.experiments, primum.pages, primum.rows
+import primum.pages, primum.rows
 for module in pkgutil.iter_modules(primum.rows.__path__, "primum.rows."):
     importlib.import_module(module.name)
 from primum.cli import main

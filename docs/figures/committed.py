@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-EXPERIMENTS = Path(__file__).parent.parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "lab" / "results"

@@ -1,6 +1,6 @@
 """Error on held-out rows against the better of two tuned supervised models, on sixteen data sets.
 
-Read from the committed race, experiments/safe-choice.
+Read from the committed race, lab/results/safe-choice.
 """
 
 import matplotlib.pyplot as plt

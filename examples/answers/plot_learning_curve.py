@@ -16,7 +16,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.preprocessing import scale
 
 from primum import ICLSClassifier, LeastSquaresClassifier, SelfLearningClassifier
-from primum.experiments import (
+from primum_lab import (
     Experiment,
     LearningCurve,
     Method,
@@ -29,7 +29,7 @@ from primum.experiments import (
 # An experiment
 # -------------
 #
-# :class:`~primum.experiments.Experiment` draws labelled, unlabelled and test rows, fits every
+# :class:`~primum_lab.Experiment` draws labelled, unlabelled and test rows, fits every
 # method to the same rows, and stores each result: an interrupted experiment can be resumed.
 
 X, y = load_breast_cancer(return_X_y=True)

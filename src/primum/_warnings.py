@@ -14,8 +14,11 @@ PACKAGE = str(Path(__file__).parent) + os.sep
 _said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that names the line that called the package; a fit issues it once."""
+def warn(message: str, category: type[Warning] = UserWarning, *, also_in: str = PACKAGE) -> None:
+    """Issue a warning that names the line that called the package; a fit issues it once.
+
+    Nor is the caller a file below the folder ``also_in``, that of a package on top of this one.
+    """
     said = _said.get()
     if said is not None:
         if message in said:
@@ -24,7 +27,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     frame: FrameType | None = inspect.currentframe()
     caller = frame
     while frame is not None:  # past every call of ours: other packages may be in between
-        if frame.f_code.co_filename.startswith(PACKAGE):
+        if frame.f_code.co_filename.startswith((PACKAGE, also_in)):
             caller = frame.f_back or frame
         frame = frame.f_back
     assert caller is not None

@@ -11,13 +11,13 @@ from sklearn.linear_model import LogisticRegression
 
 import primum
 from generate import two_classes
-from primum.experiments import CrossValidation, Experiment, LearningCurve, Method, run_experiment
-from primum.experiments.pages.experiment import write_report
-from primum.experiments.pages.reproduction import write_illustrations
 from primum.pages.charts import IntervalLine, interval_chart
 from primum.pages.page import asset, html_page
+from primum_lab import CrossValidation, Experiment, LearningCurve, Method, run_experiment
+from primum_lab.pages.experiment import write_report
+from primum_lab.pages.reproduction import write_illustrations
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "lab" / "results"
 COMMITTED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/report.html"))
 EVIL = "<script>alert(1)</script>"
 # Every page is looked at in the first two, if slow tests are run.

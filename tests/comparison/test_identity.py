@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from primum.comparison.store import checksum, identity_of, identity_of_data, name_differences
-from primum.experiments import squared_loss
+from primum_lab import squared_loss
 
 
 def identity(value):

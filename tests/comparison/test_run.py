@@ -16,7 +16,7 @@ CODE = """
 import os, sys, time
 from generate import two_classes
 from primum import LeastSquaresClassifier
-from primum.experiments import CrossValidation, Experiment, Method, run_experiment
+from primum_lab import CrossValidation, Experiment, Method, run_experiment
 
 class Endless(LeastSquaresClassifier):
     def fit(self, X, y):

@@ -14,14 +14,14 @@ import pytest
 
 from generate import two_classes
 from primum.comparison.store import ResultsError, ResultStore
-from primum.experiments import (
+from primum_lab import (
     LEAST_SQUARES,
     CrossValidation,
     Experiment,
     run_experiment,
     score_probability,
 )
-from primum.experiments.as_published import PublishedICLS
+from primum_lab.as_published import PublishedICLS
 
 DESIGN = CrossValidation(n_folds=3, n_labeled=10)
 METHODS = (LEAST_SQUARES[0], LEAST_SQUARES[3])

@@ -17,7 +17,7 @@ from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
 import primum
-from primum.experiments import as_published
+from primum_lab import as_published
 
 CASES = {}
 

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
-from primum.experiments.as_published import PublishedICLS
 from primum.labellings import family
+from primum_lab.as_published import PublishedICLS
 from reference_solver import solving
 
 CASES = hard_cases()

@@ -12,10 +12,10 @@ from primum import (
     SelfLearningClassifier,
     USMClassifier,
 )
-from primum.experiments.as_published import PublishedICLS
 from primum.labellings import ImplicitProblems
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve
+from primum_lab.as_published import PublishedICLS
 from reference import arrays, reference_problems
 
 PROBLEMS = reference_problems()

@@ -11,10 +11,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from generate import bounded_labels, masked_labels
 from primum import ICLSClassifier, UnlabeledRows
-from primum.experiments.as_published import PublishedICLS
 from primum.labellings import family
 from primum.methods.icls.classifier import UndeterminedModelWarning
 from primum.reading.folds import SemiSupervisedSplit
+from primum_lab.as_published import PublishedICLS
 
 SEEDS = st.integers(0, 2**16)
 METRICS = [

@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 
 import primum
 import primum.cli.compare
-import primum.cli.reproduce
-import primum.experiments.methods
+import primum_lab.cli.reproduce
+import primum_lab.methods
 from primum._words import key_of
 from primum.cli.main import primum as command
 from primum.methods import registry
@@ -27,8 +27,8 @@ READERS = (
     primum.methods,
     primum,
     primum.cli.compare,
-    primum.experiments.methods,
-    primum.cli.reproduce,
+    primum_lab.methods,
+    primum_lab.cli.reproduce,
 )
 
 
@@ -91,7 +91,7 @@ def test_a_line_brings_the_name_in_commands(new_method, arguments):
     assert "halfway" in listed.output, listed.output
     name, estimator, uses_unlabeled = primum.cli.compare._find("halfway")
     assert (name, type(estimator), uses_unlabeled) == ("Halfway", new_method, True)
-    method = primum.experiments.methods.find_method("Halfway")
+    method = primum_lab.methods.find_method("Halfway")
     assert isinstance(method.estimator, new_method)
 
 
@@ -105,4 +105,4 @@ def test_methods_are_where_the_registry_says(method):
 @pytest.mark.parametrize("variant", registry.commands(), ids=lambda variant: variant.name)
 def test_commands_have_valid_parameters(variant):
     assert type(variant.estimator()).__name__ == variant.method
-    assert key_of(variant.name) in primum.experiments.methods.METHODS
+    assert key_of(variant.name) in primum_lab.methods.METHODS

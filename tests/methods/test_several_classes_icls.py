@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 
 from generate import least_squares_family, several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.experiments.as_published import PublishedICLS
 from primum.labellings import ImplicitProblems, Simplex, family
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve_implicit
+from primum_lab.as_published import PublishedICLS
 
 SEEDS = st.integers(0, 2**32 - 1)
 METRICS = ("labeled", 0.3, "all", "euclidean")

@@ -17,9 +17,9 @@ from primum import (
     USMClassifier,
 )
 from primum.equations import normal as equations
-from primum.experiments.as_published import PublishedICLS
 from primum.rows import ArrayRows
 from primum.simulated import sparse_text
+from primum_lab.as_published import PublishedICLS
 
 FAMILY = [
     LeastSquaresClassifier(),

@@ -22,7 +22,7 @@ from primum import (
     LeastSquaresClassifier,
     SelfLearningClassifier,
 )
-from primum.experiments.methods import TwiceConstantSelfLearning
+from primum_lab.methods import TwiceConstantSelfLearning
 
 
 class FromScratch(ClassifierMixin, BaseEstimator):

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from primum.experiments.datasets import CATALOGUE, available, load
 from primum.tables.problem import table_problem
 from primum.tables.remarks import array_alert, find_repeats, repeats_of
+from primum_lab.datasets import CATALOGUE, available, load
 
 N_PERSONS, N_DAYS = 30, 6
 FOLDER = Path(os.environ.get("PRIMUM_DATA") or Path(__file__).parents[3] / "shared" / "data")

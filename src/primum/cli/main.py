@@ -1,6 +1,7 @@
-"""The group of all commands."""
+"""The group of all commands, with those of other installed packages."""
 
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 
 import click
 
@@ -12,19 +13,36 @@ HELP = """Semi-supervised learning that aims not to do worse than supervised lea
 
 Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data were missing).
 """
-COMMANDS = ["compare", "settle", "fit", "predict", "datasets", "reproduce"]
+COMMANDS = ["compare", "settle", "fit", "predict"]
+# Other packages add commands as entry points of this group.
+GROUP = "primum.commands"
+ABSENT = (
+    "primum {name} is a command of the laboratory, which is not installed: in the folder of the "
+    "source code, pip install ./lab"
+)
+
+
+def added_commands() -> dict[str, EntryPoint]:
+    """Return the commands of other packages, by name."""
+    return {one.name: one for one in entry_points(group=GROUP) if one.name not in COMMANDS}
 
 
 class Commands(click.Group):
-    """The commands, each imported when it is first used: only two of them need the experiments."""
+    """The commands, each imported when it is first used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
-        return COMMANDS
+        return [*COMMANDS, *sorted(added_commands())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: D102
-        if cmd_name not in COMMANDS:
+        command: click.Command
+        if cmd_name in COMMANDS:
+            command = getattr(import_module(f"primum.cli.{cmd_name}"), cmd_name)
+        elif (added := added_commands().get(cmd_name)) is not None:
+            command = added.load()
+        elif cmd_name in ("datasets", "reproduce"):
+            raise click.UsageError(ABSENT.format(name=cmd_name), ctx)
+        else:
             return None
-        command: click.Command = getattr(import_module(f"primum.cli.{cmd_name}"), cmd_name)
         return command
 
 

@@ -12,7 +12,8 @@ continued with a different configuration. Further data sets may be added, and ar
 identified by a checksum of their values; an estimator by its class and all of its parameters; a
 function by its name, its source and the values it captures. Code of installed packages is
 identified by name only, because the versions are recorded with the results; the user's own code
-also by its source. Global variables that the user's code reads are not covered.
+also by its source. Global variables that the user's code reads are not covered. A package that was
+renamed states its earlier name as ``__former_name__``, so that its results can be continued.
 """
 
 import functools
@@ -378,12 +379,12 @@ def _describe_object(value: Any, subject: str) -> Any:
 
 def _describe_class(cls: type) -> str:
     sources = [base for base in cls.__mro__ if not _is_installed(base.__module__)]
-    name = f"{cls.__module__}.{cls.__qualname__}"
+    name = f"{_name_in_results(cls.__module__)}.{cls.__qualname__}"
     return f"{name}, source {_sha256(_source(base) for base in sources)}" if sources else name
 
 
 def _describe_function(function: FunctionType, subject: str) -> Any:
-    name = f"{function.__module__}.{function.__qualname__}"
+    name = f"{_name_in_results(function.__module__)}.{function.__qualname__}"
     if _is_installed(function.__module__) and "<" not in name:
         return name
     values = [cell.cell_contents for cell in function.__closure__ or ()]
@@ -433,8 +434,14 @@ def _hash(value: Any, subject: str) -> str:
         ) from problem
 
 
+def _name_in_results(module: str) -> str:
+    """Return the name of a module, below the former name of its package if that was renamed."""
+    top, dot, inner = module.partition(".")
+    return getattr(sys.modules.get(top), "__former_name__", top) + dot + inner
+
+
 def _is_installed(module: str) -> bool:
-    top = module.partition(".")[0]
+    top = _name_in_results(module).partition(".")[0]
     return top == "primum" or top in sys.stdlib_module_names or top in _distributions()
 
 

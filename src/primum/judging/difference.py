@@ -70,8 +70,8 @@ GRID_POINTS = 2001
 # would then be is too uncertain.
 MAX_FORECAST_FACTOR = 100
 # Variance of the counts relative to that of independent rows: the mean square of
-# (estimated r - true r) / (its standard error for independent rows) in the first 192 comparisons of
-# ``benchmarks/known_truth.py``. (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
+# (estimated r - true r) / (its standard error for independent rows) in 192 comparisons with known
+# truth (docs/comparing.md). (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
 DESIGN_EFFECT = 1.2
 # Jeffreys' prior of a share adds half a row to either side.
 PRIOR_COUNT = 0.5

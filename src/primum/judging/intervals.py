@@ -29,7 +29,7 @@ rows, of the model that is fitted to all labelled rows. Four things make it unce
   and each bound has the tail 1 - (1 - tail)^(1 / m') (Sidak). The lower end needs no such
   correction, since the choice is for a low loss.
 
-``benchmarks/model_error.py`` measures how often the intervals contain the truth.
+The page ``docs/comparing.md`` shows how often the intervals contain the truth.
 
 References
 ----------

@@ -73,7 +73,7 @@ METRICS = ("auto", *METRIC_SHARES)
 # Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
 MAX_LABELED_PART = 0.5
 # The metric "auto" if the labelled rows do not determine the model. On average it gains with half
-# as many labels as features, where the labelled loss does most harm (``benchmarks/metric.py``).
+# as many labels as features, where the labelled loss does most harm (``docs/icls.md``).
 SHARE_IF_UNDETERMINED = 0.2
 
 

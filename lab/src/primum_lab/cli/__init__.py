@@ -1,0 +1,1 @@
+"""Commands that ``primum`` finds by their entry points in ``pyproject.toml``."""
