@@ -1,18 +1,14 @@
 """M, formed or streamed, answers like the array that it stands for."""
 
-import ast
-from inspect import getsource
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from primum.equations import Design, Frame
-from primum.labellings.problem import Columns, FormedColumns
+from primum.labellings.problem import FormedColumns
 from primum.labellings.sets import LabelInterval
 from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows
-from primum.solvers import class_blocks, faces, gradient, lbfgsb, newton
 
 
 def both(kind, fit_intercept=True, seed=0):
@@ -81,16 +77,3 @@ def test_a_row_of_ones_is_found_or_added(rng):
     M = B @ frame.expand(X).T
     for columns in (FormedColumns(M), StreamedColumns(B, Design(ArrayRows(X), frame))):
         np.testing.assert_allclose(M.T @ columns.ones(), 1.0, atol=1e-9)
-
-
-def test_solvers_in_memory_need_the_eight_members_of_columns():
-    modules = (newton, faces, class_blocks, gradient, lbfgsb)
-    nodes = [node for module in modules for node in ast.walk(ast.parse(getsource(module)))]
-    asked = {
-        node.attr
-        for node in nodes
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value).split(".")[-1] == "columns"
-    }
-    public = set(Columns.__annotations__) | {name for name in vars(Columns) if name[0] != "_"}
-    assert asked == public
-    assert len(public) == 8

@@ -8,9 +8,9 @@ from primum import KernelICLSClassifier
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of
 from primum.labellings.sets import Simplex, contrasts_of
 from primum.solvers.class_blocks import ClassSystem
-from primum.solvers.faces import OpenColumns, unflat
 from primum.solvers.gradient import minimise_by_gradients
 from primum.solvers.newton import follow_path
+from primum.solvers.open_labels import OpenLabels, unflat
 
 
 def faces(rng, n, K):
@@ -28,12 +28,12 @@ def test_the_joint_system_has_the_same_solution(rng, weighted, all_open):
     labels, mask = Simplex(K), np.ones((n, K), dtype=bool) if all_open else faces(rng, n, K)
     b = rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    open_labels = OpenColumns(columns, labels, mask)
+    open_labels = OpenLabels(columns, labels, mask)
     S = open_labels.gram() + ridge * np.eye(open_labels.gram().shape[0])
     wanted = open_labels.sum(np.linalg.solve(S, open_labels.along(b)))
     in_face, root = open_labels.mask, np.sqrt(np.ones(n) if not weighted else columns.weight)
     M = columns.matrix[:, open_labels.rows] * root[open_labels.rows]
-    Y = ClassSystem.of(M.T @ M, in_face, ridge).solve(open_labels.across(b))
+    Y = ClassSystem.of(M.T @ M, in_face, ridge).solve(open_labels.weighted_columns.T @ b)
     assert_allclose(Y.sum(axis=1), 0, atol=1e-12)
     assert (Y[~in_face] == 0).all()
     assert_allclose(open_labels.weighted_columns @ Y, wanted, atol=1e-11)
@@ -46,10 +46,10 @@ def test_the_least_norm(rng, r):
     columns, labels, mask = FormedColumns(rng.normal(size=(r, n))), Simplex(K), faces(rng, n, K)
     b = rng.normal(size=(r, K))
     b -= b.mean(axis=1, keepdims=True)
-    open_labels = OpenColumns(columns, labels, mask)
+    open_labels = OpenLabels(columns, labels, mask)
     A = open_labels.matrix()
     shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
-    Y = open_labels.least_norm.least_norm(open_labels.across(b))
+    Y = open_labels.least_norm.least_norm(open_labels.weighted_columns.T @ b)
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
     assert_allclose(open_labels.weighted_columns @ Y, unflat(labels, A @ shortest), atol=1e-7)
 
@@ -66,8 +66,8 @@ def test_newton_direction_does_not_depend_on_the_way(rng, monkeypatch):
     g -= g.mean(axis=1, keepdims=True)
     directions = []
     for least in (1, 10**9):
-        monkeypatch.setattr("primum.solvers.faces.MIN_BY_CLASS_SIZE", least)
-        directions.append(OpenColumns(columns, labels, mask).newton_direction(50.0, g))
+        monkeypatch.setattr("primum.solvers.open_labels.MIN_BY_CLASS_SIZE", least)
+        directions.append(OpenLabels(columns, labels, mask).newton_direction(50.0, g))
     assert_allclose(*directions, atol=1e-9)
 
 

@@ -12,7 +12,6 @@ from primum.labellings.prior_problem import prior_problem
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of, without_mean
 from primum.labellings.sets import LabelInterval, Simplex, centres_of
 from primum.solvers.newton import (
-    DualPoint,
     follow_path,
     minimise_psi,
     rounding_thresholds,
@@ -107,15 +106,16 @@ def test_the_minimum_of_psi_is_that_of_the_strictly_convex_problem(n_classes):
     """Its gap is that of (path): the labels minimise P plus their distance to the centres."""
     problem, sigma = random_problem(2, n_classes), 0.3
     xi = problem.residual(centres_of(problem.labels, 30))
-    start = DualPoint(xi, problem.columns.project(xi))
-    point, q, residual, _ = minimise_psi(problem, sigma, start, 50)
+    p = problem.columns.project(xi)
+    point, residual, _ = minimise_psi(problem, sigma, xi, p, 50)
+    q = point.q
     g = point.xi - residual
     cost = total_of(problem.labels.slack(point.p, q), None)
     assert 0.5 * np.vdot(g, g) <= cost
     np.testing.assert_allclose(
         q, problem.labels.project(problem.labels.centre - sigma * point.p), atol=1e-12
     )
-    assert rounding_thresholds(problem, start).gap < 1e-11
+    assert rounding_thresholds(problem, xi, p).gap < 1e-11
 
 
 def test_the_bounds_of_a_prior_are_met_and_nothing_else_changes():

@@ -12,8 +12,8 @@ from primum.labellings import family
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import SOLVERS, solve
-from primum.solvers.faces import ROUGH_RESIDUAL, OpenColumns
 from primum.solvers.newton import follow_path
+from primum.solvers.open_labels import ROUGH_RESIDUAL, OpenLabels
 from reference_solver import solve_reference, solving
 
 CASES = hard_cases()
@@ -188,7 +188,7 @@ def test_well_conditioned_directions_are_rough_and_others_exact(rng, decades, ro
     M = 0.1 * np.logspace(0, decades, 100)[:, None] * rng.normal(size=(100, 300))
     every_row, g = np.ones(300, dtype=bool), rng.normal(size=100)
     exact = -np.linalg.solve(np.eye(100) + M @ M.T, g)
-    open_columns = OpenColumns(FormedColumns(M), LabelInterval(), every_row)
-    error = open_columns.newton_direction(1.0, g) - exact
+    open_labels = OpenLabels(FormedColumns(M), LabelInterval(), every_row)
+    error = open_labels.newton_direction(1.0, g) - exact
     assert np.linalg.norm(error) <= ROUGH_RESIDUAL * np.linalg.norm(g)
     assert (np.linalg.norm(error) > 1e-6 * np.linalg.norm(exact)) == roughly

@@ -14,7 +14,7 @@ from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of
 from primum.labellings.streamed import RowSelection
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.all_rows import SampledProblem
-from primum.solvers.newton import DualPoint, PathPoint
+from primum.solvers.newton import Point
 from primum.solvers.sample import sample_columns
 from primum.solvers.surrogate import MIN_MANY_COPIES, SurrogateRows, _common_faces, surrogate_at
 
@@ -160,7 +160,7 @@ def test_common_faces_leave_no_more_rows_than_asked_for(rng):
         np.zeros((2, 3)),
         Simplex(3),
     )
-    found = PathPoint(1.0, DualPoint(np.zeros((2, 3)), np.zeros_like(q)), q)
+    found = Point(1.0, np.zeros((2, 3)), np.zeros_like(q), q)
     first_two, first_and_third, last_two = 3, 5, 6
     assert _common_faces(problem, found, 4) == (first_two, first_and_third, last_two)
     assert _common_faces(problem, found, 5) == (first_and_third, last_two)

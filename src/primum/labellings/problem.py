@@ -18,18 +18,14 @@ are optimal, the solution is the least committed, closest to the centres of the 
 A prior restricts M Q, and changes the first two terms of D (``prior.py``).
 
 The matrix ``M = B X_u'`` is formed when it is small (``FormedColumns``) and never when it is large
-(``streamed.py``). Solvers in memory need eight things from it (``Columns``): its shape, the weights
-of its columns and their lengths, the products ``M'Xi``, ``M Q``, ``M_J M_J'`` and ``M_J'M_J``, and
-``M_J`` itself. A proof also needs sums of slacks and the number of passes over the rows; preparing
-a problem also needs other M of the same rows (``ProblemColumns``). Every row of X_u has a weight,
+(``StreamedColumns`` in ``streamed.py``, with the same methods). Every row of X_u has a weight,
 which multiplies q and the Gram matrix. With several classes Xi is (r, K) and Q is (U, K), otherwise
 both have one axis.
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -42,6 +38,9 @@ from primum.rows import library_of
 if TYPE_CHECKING:
     from primum.labellings.streamed import StreamedColumns
 
+# M, formed or not.
+ProblemColumns: TypeAlias = "FormedColumns | StreamedColumns"
+
 # Differences in mean loss below this are rounding, for features of moderate means: losses are of
 # order 1, and their sums lose some digits.
 LOSS_ROUNDING = 1e-12
@@ -53,144 +52,81 @@ MIN_REMEMBERED_ROWS, MIN_REMEMBERED_PRODUCTS = 2**10, 2**18
 ONES_TOLERANCE = 1e-9
 
 
-class Columns(ABC):
-    """The matrix M as the products that solvers in memory need.
+class FormedColumns:
+    """M as an array (r, U), with the weight of every row (U,), None: 1.
 
-    Attributes
-    ----------
-    shape : tuple
-        (r, U).
-    weight : array (U,) or None
-        Weight of each row; None: 1.
+    ``passes`` is the number of products so far, and ``streamed`` is for an M that is not formed.
     """
-
-    shape: tuple[int, int]
-    weight: Floats | None
-
-    @abstractmethod
-    def project(self, xi: Floats) -> Floats:
-        """Return ``M'Xi``, one number per row and class."""
-
-    @abstractmethod
-    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
-        """Return ``M Q``, with rows weighted; ``moment`` is X_u'Q, if it is known."""
-
-    @abstractmethod
-    def take(self, index: Index) -> Floats:
-        """Return ``M_J``, not weighted."""
-
-    @abstractmethod
-    def gram(self, index: Index | None = None) -> Floats:
-        """Return ``M_J M_J'``, with rows weighted; None: that of all rows."""
-
-    def products(self, index: Index) -> Floats:
-        """Return ``M_J'M_J``, not weighted."""
-        M = self.take(index)
-        return M.T @ M
-
-    @abstractmethod
-    def lengths(self) -> Floats:
-        """Return the length of every column."""
-
-
-class ProblemColumns(Columns):
-    """The matrix M of a problem, with what its proof and its preparation need in addition.
-
-    Attributes
-    ----------
-    passes : int
-        Number of passes over the rows so far.
-    streamed : StreamedColumns or None
-        This matrix if it is not formed, for solvers that need few passes; None if it is formed.
-    """
-
-    @property
-    @abstractmethod
-    def passes(self) -> int: ...  # noqa: D102
-
-    @property
-    def streamed(self) -> "StreamedColumns | None":  # noqa: D102
-        return None
-
-    @abstractmethod
-    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:
-        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
-
-    @abstractmethod
-    def scaled(self, factor: Floats) -> "ProblemColumns":
-        """Return the first dimensions of M, each multiplied by its factor."""
-
-    @abstractmethod
-    def ones(self) -> Floats | None:
-        """Return u with ``M'u = 1`` for every row, if there is one."""
-
-    @abstractmethod
-    def with_ones(self, entry: float) -> "ProblemColumns":
-        """Return M with a further row of equal entries."""
-
-
-class FormedColumns(ProblemColumns):
-    """M as an array (r, U)."""
 
     passes = 0
+    streamed: None = None
 
     def __init__(self, matrix: Floats, weight: Floats | None = None) -> None:
-        self.matrix, self.weight = matrix, weight
-        self.shape = matrix.shape[0], matrix.shape[1]
-        self._products = RowProducts(matrix)
+        self.matrix, self.weight, self.shape = matrix, weight, matrix.shape
+        self._remembered: RowProducts | None = None
 
-    def project(self, xi: Floats) -> Floats:  # noqa: D102
+    def project(self, xi: Floats) -> Floats:
+        """Return ``M'Xi``, one number per row and class."""
         self.passes += 1
         return np.dot(xi.T, self.matrix).T if xi.ndim > 1 else self.matrix.T @ xi
 
-    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:  # noqa: D102
+    def accumulate(self, q: Any, moment: Floats | None = None) -> Floats:
+        """Return ``M Q``, with rows weighted; X_u'Q, if it is known, is not needed."""
         self.passes += 1
-        q = weighted(_array(q), self.weight)
+        if self.weight is not None:
+            q = np.asarray(q * (self.weight if q.ndim == 1 else self.weight[:, None]))
         return np.dot(q.T, self.matrix.T).T if q.ndim > 1 else self.matrix @ q
 
-    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
+    def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:
+        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
         self.passes += 1
-        slacks = (labels.slack(self.matrix.T @ xi, q) for xi in duals)
+        slacks = [labels.slack(self.matrix.T @ xi, q) for xi in duals]
         return np.array([total_of(slack, self.weight) for slack in slacks])
 
-    def take(self, index: Index) -> Floats:  # noqa: D102
+    def take(self, index: Index) -> Floats:
+        """Return ``M_J``, not weighted."""
         self.passes += 1
         return self.matrix[:, index]
 
-    def gram(self, index: Index | None = None) -> Floats:  # noqa: D102
+    def gram(self, index: Index | None = None) -> Floats:
+        """Return ``M_J M_J'``, with rows weighted; None: that of all rows."""
+        self.passes += 1
+        M, weight = self.matrix, self.weight
         if index is None:
-            self.passes += 1
-            M, weight = self.matrix, self.weight
             return (M if weight is None else M * weight) @ M.T
-        M = self.take(index)
-        if self.weight is not None:
-            M = M * np.sqrt(self.weight[index])
+        M = M[:, index]
+        if weight is not None:
+            M = M * np.sqrt(weight[index])
         return M @ M.T
 
-    def products(self, index: Index) -> Floats:  # noqa: D102
-        return self._products.of(index)
+    def products(self, index: Index) -> Floats:
+        """Return ``M_J'M_J``, not weighted."""
+        if len(index) ** 2 * len(self.matrix) < MIN_REMEMBERED_PRODUCTS:  # faster than a lookup
+            M = self.matrix[:, index]
+            return M.T @ M
+        if self._remembered is None:
+            self._remembered = RowProducts(self.matrix)
+        return self._remembered.of(index)
 
-    def lengths(self) -> Floats:  # noqa: D102
+    def lengths(self) -> Floats:
+        """Return the length of every column."""
         self.passes += 1
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.matrix, self.matrix)))
 
-    def scaled(self, factor: Floats) -> "FormedColumns":  # noqa: D102
+    def scaled(self, factor: Floats) -> "FormedColumns":
+        """Return the first dimensions of M, each multiplied by its factor."""
         return FormedColumns(factor[:, None] * self.matrix[: len(factor)], self.weight)
 
-    def ones(self) -> Floats | None:  # noqa: D102
+    def ones(self) -> Floats | None:
+        """Return u with ``M'u = 1`` for every row, if there is one."""
         self.passes += 1
         return solved(self.matrix.T, np.ones(self.shape[1]))
 
-    def with_ones(self, entry: float) -> "FormedColumns":  # noqa: D102
+    def with_ones(self, entry: float) -> "FormedColumns":
+        """Return M with a further row of equal entries."""
         self.passes += 1
         row = np.full((1, self.shape[1]), entry)
         return FormedColumns(np.vstack([self.matrix, row]), self.weight)
-
-
-def _array(q: Floats | Labelling) -> Floats:
-    """Return labels of rows of a formed M, which are always an array."""
-    assert isinstance(q, np.ndarray)
-    return q
 
 
 class RowProducts:
@@ -210,7 +146,7 @@ class RowProducts:
     def of(self, index: Index) -> Floats:
         """Return the inner products of some columns."""
         size = len(index)
-        if size > self._most_rows or size**2 * len(self.matrix) < MIN_REMEMBERED_PRODUCTS:
+        if size > self._most_rows:
             M = self.matrix[:, index]
             return M.T @ M
         if not len(self._place):
@@ -343,6 +279,18 @@ class LabelProblem:
         """Return whether the shares at ``M Q - T`` are within the bounds of the prior."""
         return self.prior is None or self.prior.meets(residual + self.target)
 
+    def gap_of(self, q: Floats, residual: Floats, nu: Floats) -> tuple[Floats, Floats, float, bool]:
+        """Return (p, slack of every row, gap, whether the prior is met) of Q, M Q - T and nu."""
+        prior, weight = self.prior, self.columns.weight
+        dual = residual if prior is None else residual + prior.pull(nu)
+        p = self.columns.project(dual)
+        slack = self.labels.slack(p, q)
+        gap = float(slack.sum() if weight is None else slack @ weight)
+        if prior is None:
+            return p, slack, gap + 0.0, True
+        z = residual + self.target
+        return p, slack, gap + prior.gap(z, nu, dual), prior.meets(z)
+
     def held(self, xi: Floats, sigma: float, damping: float = 1.0) -> HeldDirections | None:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
@@ -439,4 +387,5 @@ class Solution:
     @property
     def array(self) -> Floats:
         """The labels, if the solver returns them as an array."""
-        return _array(self.labels)
+        assert isinstance(self.labels, np.ndarray)
+        return self.labels

@@ -22,7 +22,7 @@ from scipy import sparse
 from primum._typing import Floats, Index
 from primum.equations import Design, Frame, GivenLabels, View
 from primum.labellings.labelling import HyperplaneLabels, Labelling, nearest, scores_of
-from primum.labellings.problem import ProblemColumns, solved
+from primum.labellings.problem import solved
 from primum.labellings.sets import (
     LabelSet,
     best_differs,
@@ -247,7 +247,7 @@ def band_of(positions: Any, rows: View, total: Any, limit: int) -> Band:
     return Band(total, pieces if count <= limit else None, count, limit)
 
 
-class StreamedColumns(ProblemColumns):
+class StreamedColumns:
     """M computed from the rows, one block at a time. ``sums`` are sums over its columns."""
 
     def __init__(self, B: Floats, design: Design, sums: ColumnSums | None = None) -> None:
@@ -256,7 +256,8 @@ class StreamedColumns(ProblemColumns):
         self._sum_of_all: Floats | None = None
 
     @property
-    def streamed(self) -> "StreamedColumns":  # noqa: D102
+    def streamed(self) -> "StreamedColumns":
+        """The matrix itself, for solvers that need few passes."""
         return self
 
     @property
@@ -264,13 +265,16 @@ class StreamedColumns(ProblemColumns):
         """Number of passes over the rows so far, for any purpose."""
         return self.design.rows.passes
 
-    def project(self, xi: Floats) -> Floats:  # noqa: D102
+    def project(self, xi: Floats) -> Floats:
+        """Return ``M'Xi``, one number per row and class: one pass."""
         return self.design.dot(self.B.T @ xi)
 
-    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:  # noqa: D102
+    def accumulate(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
+        """Return ``M Q``, with rows weighted: one pass, unless X_u'Q is known as moment."""
         return self.B @ (self.design.weighted_sum(q) if moment is None else moment)
 
-    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:  # noqa: D102
+    def gaps(self, labels: LabelSet, duals: Floats, q: Floats | Labelling) -> Floats:
+        """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi: one pass."""
         # All duals are side by side, so that one product with the rows serves all of them.
         V = np.concatenate([(self.B.T @ xi).reshape(self.B.shape[1], -1) for xi in duals], axis=1)
         n_entries = int(np.prod(labels.shape))
@@ -285,11 +289,18 @@ class StreamedColumns(ProblemColumns):
 
         return np.asarray(to_numpy(self.design.add_up(gaps_of)))
 
-    def take(self, index: Index) -> Floats:  # noqa: D102
+    def take(self, index: Index) -> Floats:
+        """Return ``M_J``, not weighted."""
         view = self.design.frame.view(self.design.rows.take(index))
         return np.asarray(view.dot(self.B.T)).T
 
-    def gram(self, index: Index | None = None) -> Floats:  # noqa: D102
+    def products(self, index: Index) -> Floats:
+        """Return ``M_J'M_J``, not weighted."""
+        M = self.take(index)
+        return M.T @ M
+
+    def gram(self, index: Index | None = None) -> Floats:
+        """Return ``M_J M_J'``, with rows weighted; None: that of all rows."""
         if index is None:
             return self._gram_of_all
         chosen = np.zeros(self.design.n_rows)
@@ -308,7 +319,8 @@ class StreamedColumns(ProblemColumns):
 
         return np.asarray(to_numpy(self.design.add_up(gram_of)))
 
-    def lengths(self) -> Floats:  # noqa: D102
+    def lengths(self) -> Floats:
+        """Return the length of every column: one pass."""
         B_t, frame = self.B.T, self.design.frame
 
         def lengths_of(block: Block) -> Floats:
@@ -325,18 +337,21 @@ class StreamedColumns(ProblemColumns):
 
         return self.design.rows.fill(in_parts)
 
-    def scaled(self, factor: Floats) -> "StreamedColumns":  # noqa: D102
+    def scaled(self, factor: Floats) -> "StreamedColumns":
+        """Return the first dimensions of M, each multiplied by its factor."""
         sums = None if self.sums is None else self.sums.scaled(factor)
         return StreamedColumns(factor[:, None] * self.B[: len(factor)], self.design, sums)
 
-    def ones(self) -> Floats | None:  # noqa: D102
+    def ones(self) -> Floats | None:
+        """Return u with ``M'u = 1`` for every row, if there is one."""
         if not self.design.frame.fit_intercept:
             return None
         first = np.zeros(self.B.shape[1])
         first[0] = 1.0
         return solved(self.B.T, first)
 
-    def with_ones(self, entry: float) -> "StreamedColumns":  # noqa: D102
+    def with_ones(self, entry: float) -> "StreamedColumns":
+        """Return M with a further row of equal entries."""
         frame = self.design.frame
         design = Design(self.design.rows, Frame(frame.center, True, frame.near))
         B = np.hstack([np.zeros((len(self.B), int(not frame.fit_intercept))), self.B])

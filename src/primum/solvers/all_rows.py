@@ -15,7 +15,7 @@ from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import LabelProblem, centred, half_square
 from primum.labellings.sets import best_differs, undecided_rows
 from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
-from primum.solvers.faces import n_contrasts
+from primum.solvers.open_labels import n_contrasts
 
 # If a larger fraction of the rows stays undecided, the twin may be feasible: otherwise only about
 # as many rows as there are dimensions stay so.

@@ -23,7 +23,7 @@ from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
 from primum.labellings.sets import key_of_all, keys_of, on_face, tied_entries
 from primum.rows import to_numpy
-from primum.solvers.faces import OpenColumns, unflat
+from primum.solvers.open_labels import OpenLabels, unflat
 from primum.solvers.sample import find_copies, sample_columns
 
 # The penalty need not be large, because the multipliers correct for it, and a larger penalty makes
@@ -200,7 +200,7 @@ def _on_face(
 def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
     """Return the pull with the smallest multipliers that leave the open labels of M undecided."""
     step, strong = Mq - tie.twin, FormedColumns(tie.strength[:, None] * M[: tie.rank])
-    open_labels = OpenColumns(strong, tie.labels, face)
+    open_labels = OpenLabels(strong, tie.labels, face)
     if not open_labels.faces:
         return np.asarray(step[: tie.rank])
     wanted = open_labels.components(-(M.T @ step))

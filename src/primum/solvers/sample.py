@@ -32,8 +32,8 @@ from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet, is_uniform
 from primum.labellings.streamed import ColumnSums, StreamedColumns
 from primum.rows import to_numpy
-from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import Stage, follow_path
+from primum.solvers.open_labels import n_contrasts
 
 # Rows of the sample, or SAMPLE_PER_DIMENSION for each of the r dimensions, if that is more: enough
 # to lead close to the optimum of all rows, and few compared with a pass.

@@ -46,8 +46,8 @@ from primum.solvers.all_rows import (
     measured,
     path_gap,
 )
-from primum.solvers.faces import flat, solve_hessian, unflat
 from primum.solvers.newton import GAP_GOAL, SIGMA_GROWTH, Stage, Trial, solve_newton
+from primum.solvers.open_labels import flat, solve_hessian, unflat
 from primum.solvers.sample import find_copies, merge_copies, sample_columns, sample_stage
 from primum.solvers.surrogate import SurrogateRows, follow_surrogates
 

@@ -36,17 +36,16 @@ from primum.labellings.sets import keys_of, margins_of
 from primum.labellings.streamed import RowSelection
 from primum.rows import joined_weights
 from primum.solvers.all_rows import BestSoFar, SampledProblem, SweptPoint, labels_on_path
-from primum.solvers.faces import n_contrasts
 from primum.solvers.newton import (
     MAX_STEPS_PER_SIGMA,
     SIGMA_GROWTH,
-    DualPoint,
-    PathPoint,
+    Point,
     Stage,
     follow_path,
     minimise_psi,
     predicted_start,
 )
+from primum.solvers.open_labels import n_contrasts
 from primum.solvers.sample import copies_in
 
 # Surrogates, at most, each of which takes a pass or two: with more, Newton's steps on all rows are
@@ -168,7 +167,7 @@ def follow_surrogates(
             sigma_before=sigma,
             common=_common_faces(surrogate, last, 0.5 * close.limit),
         )
-        xi, sigma = last.point.xi, last.sigma
+        xi, sigma = last.xi, last.sigma
     return best, iterations
 
 
@@ -195,7 +194,7 @@ def _with_collected(full: SampledProblem, exact: SurrogateRows, point: SweptPoin
 
 def _solve(
     problem: LabelProblem, start: tuple[float, Floats], tol: float, max_iter: int
-) -> tuple[PathPoint, int]:
+) -> tuple[Point, int]:
     """Return (a point of the path of a surrogate where labels cost next to nothing, steps).
 
     The path is entered at ``start``, (sigma, Xi).
@@ -203,12 +202,13 @@ def _solve(
     columns, labels, previous = problem.columns, problem.labels, None
     enough = UNDECIDED_GAP_SHARE * problem.gap_within(tol)
 
-    def cost_of(last: PathPoint) -> float:
-        return total_of(labels.slack(last.point.p, last.q), columns.weight)
+    def cost_of(last: Point) -> float:
+        return total_of(labels.slack(last.p, last.q), columns.weight)
 
     for stage in follow_path(problem, tol, max_iter, start):
-        point, steps = DualPoint(stage.xi, columns.project(stage.xi)), stage.iterations
-        last = PathPoint(stage.sigma, point, labels.project(labels.centre - stage.sigma * point.p))
+        p, steps = columns.project(stage.xi), stage.iterations
+        q = labels.project(labels.centre - stage.sigma * p)
+        last = Point(stage.sigma, stage.xi, p, q)
         if stage.sigma > 0 and cost_of(last) <= enough:
             return last, steps
     # The optimum may be known before the path gets that close to it.
@@ -216,16 +216,19 @@ def _solve(
         if steps >= max_iter:
             break
         sigma = max(last.sigma * SIGMA_GROWTH, start[0])
-        point = predicted_start(problem, sigma, last, previous) if last.sigma > 0 else last.point
+        xi, p = last.xi, last.p
+        if last.sigma > 0:
+            xi, p = predicted_start(problem, sigma, last, previous)
         most = min(MAX_STEPS_PER_SIGMA, max_iter - steps)
-        point, q, _, further_steps = minimise_psi(problem, sigma, point, most)
-        last, previous, steps = PathPoint(sigma, point, q), last, steps + further_steps
+        previous = last
+        last, _, further_steps = minimise_psi(problem, sigma, xi, p, most)
+        steps += further_steps
         if cost_of(last) <= enough:
             break
     return last, steps
 
 
-def _common_faces(surrogate: LabelProblem, last: PathPoint, most: float) -> tuple[int, ...]:
+def _common_faces(surrogate: LabelProblem, last: Point, most: float) -> tuple[int, ...]:
     """Return the keys of the commonest faces; at most ``most`` rows are on the others."""
     weight = surrogate.columns.weight
     keys, which = np.unique(keys_of(surrogate.labels.open(last.q)), return_inverse=True)
@@ -234,11 +237,11 @@ def _common_faces(surrogate: LabelProblem, last: PathPoint, most: float) -> tupl
     return tuple(keys[order[np.cumsum(counts[order]) > most]].tolist())
 
 
-def _close_sigma(full: SampledProblem, surrogate: LabelProblem, last: PathPoint) -> float:
+def _close_sigma(full: SampledProblem, surrogate: LabelProblem, last: Point) -> float:
     """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
     labels, weight = surrogate.labels, surrogate.columns.weight
     decided = keys_of(labels.open(last.q)) == 0
-    margins = margins_of(labels, last.point.p)[decided]
+    margins = margins_of(labels, last.p)[decided]
     order = np.argsort(margins)
     count = np.cumsum((np.ones(len(last.q)) if weight is None else weight)[decided][order])
     some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * full.largest_band)))

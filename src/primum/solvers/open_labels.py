@@ -11,7 +11,6 @@ because adding the same number to all classes changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from primum._typing import Floats, Index, Mask
 from primum.labellings.prior import HeldDirections
-from primum.labellings.problem import Columns
+from primum.labellings.problem import ProblemColumns
 from primum.labellings.sets import LabelSet, contrasts_of, directions_of, groups, keys_of
 from primum.solvers.class_blocks import PROXIMAL_RIDGE, ClassSystem, cost_by_class
 
@@ -40,34 +39,17 @@ MIN_BY_CLASS_SIZE = 600
 # the calls, few enough for the memory.
 MAX_FACES_AT_ONCE = 64
 
-
-@dataclass(frozen=True)
-class Face:
-    """Rows whose labels can move in the same directions.
-
-    Attributes
-    ----------
-    rows : array of int
-        Indices of the rows.
-    directions : array (K, e)
-        Orthonormal directions, as columns; K is 1 if a label is one number.
-    """
-
-    rows: Index
-    directions: Floats
-
-    @property
-    def freedom(self) -> int:
-        """Number of free parameters of the labels of these rows."""
-        return len(self.rows) * self.directions.shape[1]
+# The rows whose labels can move in the same directions, and these as orthonormal columns (K, e);
+# K is 1 if a label is one number.
+Face = tuple[Index, Floats]
 
 
 def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
     """Return the rows whose labels can still move, grouped by direction."""
-    if not labels.shape:
-        rows = face.nonzero()[0]
-        return [Face(rows, directions_of((), 1))] if len(rows) else []
-    return [Face(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
+    if labels.shape:
+        return [(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
+    rows = face.nonzero()[0]
+    return [(rows, directions_of((), 1))] if len(rows) else []
 
 
 def n_contrasts(labels: LabelSet) -> int:
@@ -76,113 +58,80 @@ def n_contrasts(labels: LabelSet) -> int:
 
 
 def flat(labels: LabelSet, xi: Floats) -> Floats:
-    """Return Xi as one vector, contrast by contrast."""
+    """Return Xi (r,) or (r, K) as one vector, contrast by contrast."""
     contrasts = contrasts_of(labels)
     return xi if contrasts is None else (contrasts.T @ xi.T).ravel()
 
 
 def unflat(labels: LabelSet, x: Floats) -> Floats:
-    """Return Xi from one vector: the inverse of ``flat``."""
+    """Return Xi (r,) or (r, K) from one vector: the inverse of ``flat``."""
     contrasts = contrasts_of(labels)
     return x if contrasts is None else np.asarray(x.reshape(contrasts.shape[1], -1).T @ contrasts.T)
 
 
-def _in_few_steps(columns: Columns, face: Face, sigma: float, b: Floats) -> Floats | None:
-    """Solve ``(I + sigma A A') x = b`` roughly by conjugate gradients; None if that takes long."""
-    inside = np.zeros(columns.shape[1])  # multiplying by it is cheaper than copying most of M
-    inside[face.rows] = sigma
-
-    def product(x: Floats) -> Floats:
-        return x + columns.accumulate(inside * columns.project(x))
-
-    # SciPy looks at the residual before a step, so the last step needs one more.
-    operator = LinearOperator((len(b), len(b)), matvec=product, dtype=np.float64)
-    x, left = cg(operator, b, rtol=ROUGH_RESIDUAL, maxiter=MAX_ROUGH_STEPS + 1)
-    return None if left else np.asarray(x)
+def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
+    """Return directions (K, e) of labels as combinations (K - 1, e) of the contrasts."""
+    contrasts = contrasts_of(labels)
+    return directions if contrasts is None else contrasts.T @ directions
 
 
-def _released(held: HeldDirections, b: Floats) -> Floats:
-    """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
-    V = held.directions
-    return np.asarray(b + (1.0 / held.curvature - 1.0) * (V @ (V.T @ b)))
+class OpenLabels:
+    """The labels that can move within their faces: products with A, and Newton's step.
 
-
-class OpenColumns:
-    """Products with A for weighted rows, without forming A, because its columns are long.
-
-    They are ordered face by face and direction by direction. A column is ``D (x) m_i``, so the
-    product of two columns is that of their directions times that of their rows.
+    A is not formed, because its columns are long. They are ordered face by face and direction by
+    direction. A column is ``D (x) m_i``, so the product of two columns is that of their directions
+    times that of their rows. ``freedom`` is the number of columns, and ``n_equations`` of rows.
     """
 
-    def __init__(self, columns: Columns, labels: LabelSet, face: Mask) -> None:
+    def __init__(self, columns: ProblemColumns, labels: LabelSet, face: Mask) -> None:
         self.columns, self.labels, self.face = columns, labels, face
         self.faces = faces_of(labels, face)
-        # Number of free parameters of the labels, and of equations that they can satisfy.
-        self.freedom = sum(part.freedom for part in self.faces)
+        self.freedom = sum(len(rows) * D.shape[1] for rows, D in self.faces)
         self.n_equations = columns.shape[0] * n_contrasts(labels)
 
     @cached_property
     def rows(self) -> Index:
         """The rows, face by face."""
-        faces = self.faces
-        return faces[0].rows if len(faces) == 1 else np.concatenate([face.rows for face in faces])
+        rows = [rows for rows, _ in self.faces]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     @cached_property
     def weighted_columns(self) -> Floats:
-        """The columns of M that belong to the rows, weighted."""
+        """The columns of M that belong to the rows, times the roots of their weights."""
         M, weight = self.columns.take(self.rows), self.columns.weight
         return M if weight is None else M * np.sqrt(weight[self.rows])
 
     @cached_property
-    def _row_and_direction(self) -> tuple[Index, Floats]:
-        """The row and the direction of every column."""
-        rows, directions, start = [], [], 0
-        for face in self.faces:
-            n, e = len(face.rows), face.directions.shape[1]
-            rows.append(np.tile(np.arange(start, start + n), e))
-            directions.append(np.repeat(face.directions, n, axis=1))
+    def row_and_direction(self) -> tuple[Index, Floats]:
+        """The row (c,) and the direction (K, c) of each of the c columns of A."""
+        where, directions, start = [], [], 0
+        for rows, D in self.faces:
+            n, e = len(rows), D.shape[1]
+            where.append(np.tile(np.arange(start, start + n), e))
+            directions.append(np.repeat(D, n, axis=1))
             start += n
-        return np.concatenate(rows), np.concatenate(directions, axis=1)
-
-    @property
-    def _one_number(self) -> bool:
-        return len(self.faces[0].directions) == 1
-
-    def gram(self) -> Floats:
-        """Return ``A'A``."""
-        G = self._products()
-        if self._one_number:
-            return G
-        row, D = self._row_and_direction
-        S = D.T @ D
-        S *= G[row[:, None], row]
-        return np.asarray(S)
+        return np.concatenate(where), np.concatenate(directions, axis=1)
 
     @cached_property
     def mask(self) -> Mask:
         """The classes of every row's face."""
-        parts = [
-            np.tile((face.directions != 0).any(axis=1), (len(face.rows), 1)) for face in self.faces
-        ]
+        parts = [np.tile((D != 0).any(axis=1), (len(rows), 1)) for rows, D in self.faces]
         return np.concatenate(parts)
-
-    def by_class_is_faster(self) -> bool:
-        """Return whether the system is large, and solving it class by class takes less time."""
-        if self._one_number or self.freedom < MIN_BY_CLASS_SIZE:
-            return False
-        return cost_by_class(self.mask) < self.freedom**3 / 3
-
-    def across(self, b: Floats) -> Floats:
-        """Return ``M'b`` for the rows."""
-        return np.asarray(self.weighted_columns.T @ b)
 
     @cached_property
     def least_norm(self) -> ClassSystem | None:
         """The system for moves of least norm, solved class by class; None if it is singular."""
-        G = self._products()
+        G = self.products()
         return ClassSystem.of(G, self.mask, PROXIMAL_RIDGE * float(G.diagonal().max()))
 
-    def _products(self) -> Floats:
+    def by_class_is_faster(self) -> bool:
+        """Return whether the system is large, and solving it class by class takes less time."""
+        if not self.labels.shape or self.freedom < MIN_BY_CLASS_SIZE:
+            return False
+        return cost_by_class(self.mask) < self.freedom**3 / 3
+
+    def products(self) -> Floats:
+        """Return the inner products of the weighted columns of M."""
         G, weight = self.columns.products(self.rows), self.columns.weight
         if weight is not None:
             root = np.sqrt(weight[self.rows])
@@ -190,20 +139,29 @@ class OpenColumns:
             G *= root[:, None]
         return G
 
+    def gram(self) -> Floats:
+        """Return ``A'A``."""
+        G = self.products()
+        if not self.labels.shape:
+            return G
+        row, D = self.row_and_direction
+        S = D.T @ D
+        S *= G[row[:, None], row]
+        return np.asarray(S)
+
     def along(self, g: Floats) -> Floats:
         """Return ``A'g``, the components of ``M'g`` along the directions."""
-        if self._one_number:
+        if not self.labels.shape:
             return np.asarray(g @ self.weighted_columns)
-        row, D = self._row_and_direction
+        row, D = self.row_and_direction
         return np.asarray(np.einsum("kc,kc->c", D, (g.T @ self.weighted_columns)[:, row]))
 
     def sum(self, x: Floats) -> Floats:
         """Return ``A x``, one column per class."""
-        if self._one_number:
+        if not self.labels.shape:
             return np.asarray(self.weighted_columns @ x)
-        parts = zip(self.faces, self.split(x), strict=True)
-        moves = np.concatenate([face.directions @ part for face, part in parts], axis=1)
-        return self.weighted_columns @ moves.T
+        moves = [D @ part for (_, D), part in zip(self.faces, self.split(x), strict=True)]
+        return self.weighted_columns @ np.concatenate(moves, axis=1).T
 
     def along_flat(self, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
@@ -215,36 +173,32 @@ class OpenColumns:
 
     def matrix(self) -> Floats:
         """Return A for unweighted rows, face by face and direction by direction."""
-        return np.concatenate(
-            [
-                np.kron(in_contrasts(self.labels, face.directions), self.columns.take(face.rows))
-                for face in self.faces
-            ],
-            axis=1,
-        )
+        parts = [
+            np.kron(in_contrasts(self.labels, D), self.columns.take(rows)) for rows, D in self.faces
+        ]
+        return np.concatenate(parts, axis=1)
 
     def split(self, x: Floats) -> list[Floats]:
         """Split x into the parts of the faces, each as (directions, rows)."""
-        parts = np.split(x, np.cumsum([face.freedom for face in self.faces])[:-1])
+        parts = np.split(x, np.cumsum([len(rows) * D.shape[1] for rows, D in self.faces])[:-1])
         both = zip(parts, self.faces, strict=True)
-        return [part.reshape(-1, len(face.rows)) for part, face in both]
+        return [part.reshape(-1, len(rows)) for part, (rows, _) in both]
 
     def components(self, values: Floats) -> Floats:
         """Return the components of values of all rows along the directions of their faces."""
         values = values[:, None] if values.ndim == 1 else values
-        parts = ((face.directions.T @ values[face.rows].T).ravel() for face in self.faces)
-        return np.concatenate(list(parts))
+        return np.concatenate([(D.T @ values[rows].T).ravel() for rows, D in self.faces])
+
+    def grams(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the directions and the Gram matrix of some faces: not all need be in memory."""
+        return ((D, self.columns.gram(rows)) for rows, D in self.faces[start:stop])
 
     def hessian(self) -> Floats:
         """Return ``sum E E' (x) G``, in contrasts."""
         H: Floats | float = 0.0
         for start in range(0, len(self.faces), MAX_FACES_AT_ONCE):
-            H = H + _assembled(self.labels, list(self._grams(start, start + MAX_FACES_AT_ONCE)))
+            H = H + _assembled(self.labels, list(self.grams(start, start + MAX_FACES_AT_ONCE)))
         return np.asarray(H)
-
-    def _grams(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the directions and the Gram matrix of some faces."""
-        return ((face.directions, self.columns.gram(face.rows)) for face in self.faces[start:stop])
 
     def newton_direction(
         self, sigma: float, g: Floats, held: HeldDirections | None = None, *, exact: bool = False
@@ -257,50 +211,69 @@ class OpenColumns:
         labels, size = self.labels, self.n_equations
         if self.freedom == 0:
             return -g if held is None else unflat(labels, _released(held, -flat(labels, g)))
+
+        # More labels than equations: a system in the equations.
         if self.freedom > size:
-            one_number = not labels.shape and held is None
-            if one_number and size >= MIN_ROUGH_SIZE and not exact:
-                direction = _in_few_steps(self.columns, self.faces[0], sigma, -g)
-                if direction is not None:
-                    return direction
+            if not labels.shape and held is None and size >= MIN_ROUGH_SIZE and not exact:
+                inside = np.zeros(self.columns.shape[1])  # a product costs less than copying most
+                inside[self.faces[0][0]] = sigma  # of M
+
+                def roughly(x: Floats) -> Floats:
+                    return x + self.columns.accumulate(inside * self.columns.project(x))
+
+                operator = LinearOperator((size, size), matvec=roughly, dtype=np.float64)
+                # SciPy looks at the residual before a step, so the last step needs one more.
+                x, left = cg(operator, -g, rtol=ROUGH_RESIDUAL, maxiter=MAX_ROUGH_STEPS + 1)
+                if not left:
+                    return np.asarray(x)
             if labels.shape and size > MAX_DIRECT_SIZE and held is None:
-                return self._solve_by_rows(sigma, -g)
-            grams = list(self._grams())
-            return unflat(labels, solve_hessian(labels, grams, sigma, -flat(labels, g), held))
+
+                def by_rows(x: Floats) -> Floats:  # two products with M, whatever the faces
+                    return x + sigma * flat(labels, self.sum(self.along(unflat(labels, x))))
+
+                b = flat(labels, -g)
+                return unflat(labels, _solve_by_cg(labels, by_rows, self.grams(), sigma, b))
+            b = -flat(labels, g)
+            return unflat(labels, solve_hessian(labels, list(self.grams()), sigma, b, held))
+
+        # Fewer labels than equations: a system in the labels, perhaps class by class.
         if held is None and self.by_class_is_faster():
-            system = ClassSystem.of(self._products(), self.mask, 1.0 / sigma)
+            system = ClassSystem.of(self.products(), self.mask, 1.0 / sigma)
             if system is not None:
-                return self.weighted_columns @ system.solve(self.across(g)) - g
+                M = self.weighted_columns
+                return M @ system.solve(np.asarray(M.T @ g)) - g
         S = self.gram()
         S.reshape(-1)[:: len(S) + 1] += 1.0 / sigma
-        step = solve_positive(S, self.along(g), overwrite=held is None)
-        direction = self.sum(step) - g
-        return direction if held is None else self._held_back(S, direction, held)
+        direction = self.sum(solve_positive(S, self.along(g), overwrite=held is None)) - g
+        if held is None:
+            return direction
 
-    def _solve_by_rows(self, sigma: float, b: Floats) -> Floats:
-        """Solve by conjugate gradients; each step costs two products with M, whatever the faces."""
-        labels = self.labels
-
-        def product(x: Floats) -> Floats:
-            return x + sigma * flat(labels, self.sum(self.along(unflat(labels, x))))
-
-        blocks = _diagonal_blocks(labels, self._grams(), sigma)
-        return unflat(labels, _conjugate_gradients(product, blocks, flat(labels, b)))
-
-    def _held_back(self, S: Floats, direction: Floats, held: HeldDirections) -> Floats:
-        """Return the Newton direction with the curvature of held directions in place of I."""
-        V, kept = held.directions, 1.0 - held.curvature
-        across = self.along_flat(V)
+        # The curvature of held directions takes the place of I (Sherman, Morrison, Woodbury).
+        V, kept, across = held.directions, 1.0 - held.curvature, self.along_flat(held.directions)
         inner = solve_positive(S, across)
         E = kept * (across.T @ inner) + held.curvature * np.eye(V.shape[1])
-        step, rest = flat(self.labels, direction), V - self.sum_flat(inner)
-        return unflat(self.labels, step + rest @ solve_positive(E, kept * (V.T @ step)))
+        step, rest = flat(labels, direction), V - self.sum_flat(inner)
+        return unflat(labels, step + rest @ solve_positive(E, kept * (V.T @ step)))
 
 
-def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
-    """Return directions (K, e) of labels as combinations of the contrasts."""
-    contrasts = contrasts_of(labels)
-    return directions if contrasts is None else contrasts.T @ directions
+def _released(held: HeldDirections, b: Floats) -> Floats:
+    """Solve ``(I - (1 - curvature) V V') x = b`` for the directions V."""
+    V = held.directions
+    return np.asarray(b + (1.0 / held.curvature - 1.0) * (V @ (V.T @ b)))
+
+
+def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """Return ``E E'`` of every face, in contrasts."""
+    parts = [in_contrasts(labels, directions) for directions, _ in grams]
+    return np.stack([part @ part.T for part in parts])
+
+
+def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """Return ``sum E E' (x) G`` as one matrix, for pairs (E, G)."""
+    C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
+    k, r = C.shape[1], G.shape[1]
+    blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)
+    return blocks.transpose(0, 2, 1, 3).reshape(k * r, k * r)
 
 
 def solve_hessian(
@@ -317,7 +290,18 @@ def solve_hessian(
     if not grams:
         return b if held is None else _released(held, b)
     if len(b) > MAX_DIRECT_SIZE and labels.shape:
-        return _solve_by_products(labels, grams, sigma, b, held)
+        C = _coefficients(labels, grams)
+        k, r = C.shape[1], len(grams[0][1])
+
+        def product(x: Floats) -> Floats:  # one product for each face and contrast
+            X = x.reshape(k, r)
+            parts = (c @ X @ gram for c, (_, gram) in zip(C, grams, strict=True))
+            y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
+            if held is not None:
+                y -= (1.0 - held.curvature) * (held.directions @ (held.directions.T @ x))
+            return y
+
+        return _solve_by_cg(labels, product, grams, sigma, b)
     H = sigma * _assembled(labels, grams)
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
@@ -325,45 +309,14 @@ def solve_hessian(
     return solve_positive(H, b, overwrite=True)
 
 
-def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """Return ``E E'`` of every face, in contrasts."""
-    parts = [in_contrasts(labels, directions) for directions, _ in grams]
-    return np.stack([part @ part.T for part in parts])
-
-
-def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
-    C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
-    k, r = C.shape[1], G.shape[1]
-    blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)
-    return blocks.transpose(0, 2, 1, 3).reshape(k * r, k * r)
-
-
-def _solve_by_products(
+def _solve_by_cg(
     labels: LabelSet,
-    grams: Sequence[tuple[Floats, Floats]],
+    product: Callable[[Floats], Floats],
+    grams: Iterable[tuple[Floats, Floats]],
     sigma: float,
     b: Floats,
-    held: HeldDirections | None = None,
 ) -> Floats:
-    """Solve by conjugate gradients; each step costs one product for each face and contrast."""
-    C = _coefficients(labels, grams)
-    k, r = C.shape[1], len(grams[0][1])
-
-    def product(x: Floats) -> Floats:
-        X = x.reshape(k, r)
-        parts = (c @ X @ gram for c, (_, gram) in zip(C, grams, strict=True))
-        y = x + sigma * sum(parts, np.zeros((k, r))).ravel()
-        if held is not None:
-            y -= (1.0 - held.curvature) * (held.directions @ (held.directions.T @ x))
-        return y
-
-    return _conjugate_gradients(product, _diagonal_blocks(labels, grams, sigma), b)
-
-
-def _diagonal_blocks(
-    labels: LabelSet, grams: Iterable[tuple[Floats, Floats]], sigma: float
-) -> list[Floats]:
-    """Return the Cholesky factor of the block of every contrast."""
+    """Solve by conjugate gradients, preconditioned by the diagonal block of every contrast."""
     blocks: list[Floats] = [np.zeros(())] * n_contrasts(labels)
     for directions, gram in grams:
         shares = np.sum(in_contrasts(labels, directions) ** 2, axis=1)
@@ -373,13 +326,6 @@ def _diagonal_blocks(
         H = sigma * block
         H.flat[:: len(H) + 1] += 1.0
         blocks[j] = lapack.dpotrf(H, lower=1)[0]
-    return blocks
-
-
-def _conjugate_gradients(
-    product: Callable[[Floats], Floats], blocks: Sequence[Floats], b: Floats
-) -> Floats:
-    """Solve by conjugate gradients, preconditioned by the diagonal blocks."""
 
     def precondition(x: Floats) -> Floats:
         parts = zip(blocks, x.reshape(len(blocks), -1), strict=True)
