@@ -8,6 +8,7 @@ from primum.comparison.words import (
     FIT,
     Findings,
     MethodResult,
+    SettledWords,
     answer_line,
     compose_headline,
     estimation,
@@ -159,3 +160,47 @@ def test_nothing_is_said_of_rows_for_which_there_was_no_time():
 def test_where_no_row_is_left_no_row_is_to_be_labelled():
     found = Findings((judged("a", -0.02, 0.02),), "baseline", ERROR, 0, "100 labelled rows")
     assert compose_headline(found).next_step == ""
+
+
+def test_what_is_used_without_proof_says_how_sure_it_is():
+    probable, likelier = judged("safe stack", -0.02, 0.02), judged("safe stack", -0.008, 0.02)
+    odds = [method.verdict.probabilities for method in (probable, likelier)]
+    assert odds[0].help > 0.5 > odds[1].help > odds[1].harm
+    found = headline(probable, judged("b", 0, 0.02), recommended="safe stack")
+    assert found.answer == (
+        f"Use the safe stack. It is probably better than the tuned baseline ({odds[0].help:.0%}), "
+        "which your labels do not prove."
+    )
+    assert found.kind == ""
+    assert found.reason.startswith(
+        "With 100 labelled rows, the safe stack (SafeClassifier) may change the error by -4."
+    )
+    assert found.next_step.startswith("Labelling about ")
+    assert "It has not been shown" not in found.next_step
+    assert found.next_step.endswith(FIT)
+    other = headline(likelier, recommended="safe stack").answer
+    assert "probably" not in other
+    assert other == (
+        "Use the safe stack. It is more likely to be better than the tuned baseline "
+        f"({odds[1].help:.0%}) than to be worse ({odds[1].harm:.0%}), which your labels do not "
+        "prove."
+    )
+
+
+def test_labels_that_should_decide_are_counted_in_the_answer():
+    found = Findings((judged("boosting", -0.02, 0.02, uses_unlabeled=False),), "boosting", ERROR, 9)
+    certain = SettledWords(certain="They differ.", request="Label rows.", deciding="20 to 25")
+    words = compose_headline(found, settled=certain)
+    assert words.answer.endswith(
+        "which your labels do not prove; about 20 to 25 more should decide it for your rows."
+    )
+    assert words.next_step.startswith("Label rows. ")
+    assert "It does not use the unlabelled rows." in words.next_step
+
+
+def test_a_smaller_gain_that_is_proven_is_named_beside_the_larger_one():
+    methods = judged("safe stack", -0.05, 0.03), judged("forest", -0.03, 0.004)
+    assert methods[0].verdict.answer == "cannot_tell"
+    assert methods[1].verdict.answer == "help"
+    reason = headline(*methods, recommended="safe stack").reason
+    assert reason.endswith('"forest" has been shown to help, but by less.')

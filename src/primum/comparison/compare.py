@@ -45,6 +45,8 @@ from primum.reading.data import given_rows, locate_non_finite
 from primum.reading.known import AUTO, chosen_mask
 from primum.rows import is_outside
 from primum.safe.candidates.packages import ON_REQUEST
+from primum.safe.classifier import SafeClassifier
+from primum.safe.regressor import SafeRegressor
 
 if TYPE_CHECKING:
     from primum.tables.problem import TableProblem
@@ -477,6 +479,7 @@ def read_plan(
         baselines=_prepared(prepare, baselines),
         methods=_prepared(prepare, entries),
         own_baseline=not isinstance(baseline, str),
+        safe=tuple(entry.name for entry in entries if _is_safe(entry, of_stack)),
     )
     _check_names(plan)
     _check_learners(plan)
@@ -503,6 +506,18 @@ def _with_baseline(entry: Entry, of_stack: Any) -> Entry:
     estimator = clone(entry.estimator)
     last_step(estimator).set_params(baseline=of_stack)
     return replace(entry, estimator=estimator)
+
+
+def _is_safe(entry: Entry, of_stack: Any) -> bool:
+    """Return whether an entry is a stack shrunk towards the baseline, at least as by default."""
+    last = last_step(entry.estimator)
+    if of_stack is None or not isinstance(last, SafeClassifier | SafeRegressor):
+        return False
+    own, baseline = (
+        list(parts) if isinstance(parts, list | tuple) else [parts]
+        for parts in (last.baseline, of_stack)
+    )
+    return own == baseline and last.shrinkage >= type(last)().shrinkage
 
 
 def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:

@@ -339,6 +339,9 @@ class ComparisonPlan:
         Seed of everything random.
     own_baseline : bool
         Whether the user chose the baselines.
+    safe : tuple of str
+        Names of the methods that are safe stacks: shrunk towards these baselines, by default or
+        more.
     """
 
     table: PartlyLabeledTable
@@ -350,6 +353,7 @@ class ComparisonPlan:
     nested: bool = False
     seed: int = 0
     own_baseline: bool = False
+    safe: tuple[str, ...] = ()
     _folds: dict[int, list[Fold]] = field(default_factory=dict)
 
     @property

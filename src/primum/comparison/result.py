@@ -60,9 +60,10 @@ from primum.judging.difference import Posterior, holm
 from primum.judging.drift import Drift, ShiftWeights
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
+from primum.judging.recommendation import recommend
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
-from primum.judging.words import HELP, Alert, Verdict, verdict_of, withheld
+from primum.judging.words import Alert, Verdict, verdict_of, withheld
 from primum.reading.classifiers import Entry, last_step
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ class Comparison:
         Reasons to trust the answer less, each with ``kind``, ``text`` and ``withholds``, which says
         whether it prevents any claim.
     recommended : str
-        Name of the method to use; "baseline" unless another has been shown to be better.
+        Name of the method to use: the one with the largest estimated gain among the baseline, a
+        safe stack that is more likely to help than to harm, and every other method (of m) with
+        P(help) of at least 1 - 0.1 / m and P(harm) of at most 0.05 / m. "baseline" where claims are
+        withheld.
     model_card : ModelCard, NumberCard or None
         The recommended model on held-out rows: its loss with an interval that allows for the choice
         among the methods, the loss of guessing, recall and precision of every class, the confusion
@@ -421,9 +425,12 @@ class Comparison:
 
     @cached_property
     def recommended(self) -> str:
-        """The method to use: the best of those that help, or the baseline."""
-        helping = [m for m in self.compared if m.judged.answer == HELP]
-        return min(helping, key=lambda m: m.judged.change).name if helping else BASELINE
+        """The method to use: that with the largest estimated gain of those that may be used."""
+        verdicts = {method.name: method.judged for method in self.compared}
+        chosen = recommend(
+            verdicts, self.plan.safe, equivalence=self.equivalence, withheld=self.claims_withheld
+        )
+        return chosen or BASELINE
 
     @cached_property
     def _held_out_card(self) -> ModelCard | NumberCard | None:

@@ -33,7 +33,7 @@ from primum.judging.disagreements import list_disagreements
 from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
-from primum.judging.settlement import LedByFirst, SettledPair, Settlement, compared
+from primum.judging.settlement import LedByFirst, SettledPair, Settlement, about, compared
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -65,6 +65,7 @@ TWO_QUESTIONS = (
     "method does on rows it has not seen, not what these two fitted models do on your rows; for "
     "these rows, follow the labels."
 )
+CAUTIOUS = f"Use the {BASELINE} for now, the cautious choice."
 PART = "settlement"
 HEADING = "What labels settle on your rows"
 # Answers of labels, and of cross-validation, in a table.
@@ -345,10 +346,9 @@ class SettledComparison(LedByFirst):
         for pair in self.pairs:
             if pair.uses_challenger and pair.challenger == model_in_words(self.deployed):
                 return pair.deploy
-        leading = self.leading
         if self.deployed != BASELINE:
             return f"Use {model_in_words(self.deployed)} for now, as cross-validation recommends."
-        return leading.deploy
+        return CAUTIOUS if self.leading.answer == OPEN else self.leading.deploy
 
     @property
     def new_model(self) -> str:
@@ -384,12 +384,15 @@ class SettledComparison(LedByFirst):
         """Return what the headline of the comparison says about the settlement."""
         leading, labels = self.leading, bool(self.settlement.labels)
         kind = self.answer if self.answer in (HELP, HARM) else ""
+        needed, n_left = self.settlement.forecast(), len(self.settlement.places_to_label)
+        decides = not leading.settled and leading.challenger == model_in_words(self.deployed)
         return SettledWords(
             certain=f"{leading.known} {self.settlement.skipped}".strip(),
             answer=self.deploy if labels else "",
             kind=kind if labels else "",
             two_questions=TWO_QUESTIONS if self.contradicts else "",
             request="" if leading.settled else self.settlement.request,
+            deciding=about(needed.low, needed.high, n_left) if decides and needed.high else "",
             new_model=self.new_model if leading.settled else "",
         )
 
@@ -436,23 +439,16 @@ def settled_by(
         The answers, and what to use.
     """
     pairs = zip(challengers, settlement.pairs, strict=True)
-    answers = [(name, found) for name, found in pairs if name is not None]
-    deployed = _deployed(recommended, answers)
+    answers = {name: pair for name, pair in pairs if name is not None}
+    winners = [(pair.high, name) for name, pair in answers.items() if pair.uses_challenger]
+    deployed = BASELINE
+    if winners:  # of several that are settled to be usable, the one with the lowest upper bound
+        deployed = min(winners)[1]
+    elif recommended in answers:  # unless it is settled, or more probable now, that it is no better
+        pair = answers[recommended]
+        usable = pair.answer in (NOT_WORSE, OPEN) and (pair.challenger_leads or not pair.n_labels)
+        deployed = recommended if usable else BASELINE
     return SettledComparison(settlement, deployed, cross_validated, settlement.pairs)
-
-
-def _deployed(recommended: str, answers: Sequence[tuple[str, SettledPair]]) -> str:
-    """Return the model to use on the unlabelled rows.
-
-    If several challengers are settled to be usable, it is the one with the lowest upper bound. If
-    none is, the recommended model is used unless it is settled that it is not better.
-    """
-    winners = [(pair.high, name) for name, pair in answers if pair.uses_challenger]
-    if winners:
-        return min(winners)[1]
-    refuted = (HARM, NO_DIFFERENCE, NOT_BETTER)
-    usable = [name for name, pair in answers if pair.answer not in refuted]
-    return recommended if recommended in usable else BASELINE
 
 
 def settled_in(result: "Comparison", settlement: Settlement) -> SettledComparison:

@@ -17,6 +17,7 @@ from primum.judging.words import (
     HARM,
     HELP,
     NO_DIFFERENCE,
+    PROBABLE,
     Alert,
     Verdict,
     capitalised,
@@ -93,6 +94,8 @@ class SettledWords:
         Why cross-validation says something else, if it does.
     request : str
         How many rows to label, if it is open.
+    deciding : str
+        About how many labels decide between the leading two models, as a range, if it is open.
     new_model : str
         What a new fit with the new labels would change.
     how : str
@@ -104,6 +107,7 @@ class SettledWords:
     kind: str = ""
     two_questions: str = ""
     request: str = ""
+    deciding: str = ""
     new_model: str = ""
     how: str = HOW_TO_LABEL
 
@@ -316,7 +320,7 @@ def compose_headline(
     """
     alerts = tuple(sorted(alerts, key=lambda alert: not alert.withholds))
     failure = failure_sentence(findings)
-    answer, kind = answer_line(findings)
+    answer, kind = answer_line(findings, "" if settled is None else settled.deciding)
     if alerts and alerts[0].withholds:
         answer = f"Use {findings.baseline}; whether anything is better cannot be said yet."
         kind = ""
@@ -406,9 +410,19 @@ def headline_after_labels(before: Headline, settled: SettledWords, failure: str 
     )
 
 
-def answer_line(findings: Findings) -> tuple[str, str]:
-    """Return what to use in one line, and the claim, which says no more than the verdicts."""
+def answer_line(findings: Findings, deciding: str = "") -> tuple[str, str]:
+    """Return what to use in one line, and the claim, which says no more than the verdicts.
+
+    ``deciding`` is about how many more labels should decide what is not proven.
+    """
     if findings.recommended != BASELINE and (best := findings.best) is not None:
+        if best.judged.answer != HELP:
+            more = f"; about {deciding} more should decide it for your rows" if deciding else ""
+            sure = _how_sure(best.judged, findings.baseline)
+            return (
+                f"Use {with_article(best.name)}. {sure}, which your labels do not prove{more}.",
+                "",
+            )
         if best.twin is not None and best.twin.answer == HELP:
             return f"The unlabelled rows help: use {with_article(best.name)}.", HELP
         return f"Use {with_article(best.name)}: it is better than {findings.baseline}.", HELP
@@ -430,16 +444,31 @@ def answer_line(findings: Findings) -> tuple[str, str]:
     return capitalised(use), ""
 
 
+def _how_sure(verdict: Verdict, baseline: str) -> str:
+    """Return, in a sentence, how probable it is that a method is better, which is not proven."""
+    odds = verdict.probabilities
+    if odds.help > PROBABLE:
+        return f"It is probably better than {baseline} ({percent(odds.help)})"
+    return (
+        f"It is more likely to be better than {baseline} ({percent(odds.help)}) than to be worse "
+        f"({percent(odds.harm)})"
+    )
+
+
 def _reason(findings: Findings) -> str:
     """Return why, with the numbers."""
     compared, best = findings.compared, findings.best
     if best is None:
         return f"No method could be compared with {findings.baseline}."
-    if findings.recommended != BASELINE:
+    if best.judged.answer == HELP:
         return best.judged.reason
     numbers = _numbers(best.judged, findings.measure)
-    if len(compared) == 1:
-        return f"With {findings.sample}, {phrase(best.name, findings.stack)} may change {numbers}."
+    if len(compared) == 1 or findings.recommended != BASELINE:
+        proven = [phrase(m.name, findings.stack) for m in compared if m.judged.answer == HELP]
+        verb = "has" if len(proven) == 1 else "have"
+        less = f" {listed(proven)} {verb} been shown to help, but by less." if proven else ""
+        name = phrase(best.name, findings.stack)
+        return f"With {findings.sample}, {name} may change {numbers}.{less}"
     harmful = [
         phrase(method.name, findings.stack) for method in compared if method.judged.answer == HARM
     ]
@@ -468,7 +497,12 @@ def _next_step(findings: Findings, settled: SettledWords | None) -> str:
     if best is None:
         return ""
     if findings.recommended != BASELINE:
-        return f"{_twin_sentence(best)}{FIT}"
+        label = ""
+        if best.judged.answer != HELP and findings.n_unlabeled:
+            label = best.judged.next_step
+            if settled is not None:
+                label = f"{settled.request} {settled.how}" if settled.request else ""
+        return f"{label} {_twin_sentence(best)}{FIT}".strip()
     if best.judged.answer != CANNOT_TELL or not findings.n_unlabeled:
         return ""
     baseline = findings.baseline.partition(" (")[0]  # its names were given before
@@ -481,7 +515,9 @@ def _next_step(findings: Findings, settled: SettledWords | None) -> str:
 
 
 def _twin_sentence(method: MethodResult) -> str:
-    """Return a sentence on what the unlabelled rows contribute to a method that helps."""
+    """Return a sentence on what the unlabelled rows contribute to a method that may help."""
+    if not method.uses_unlabeled and method.judged.answer != HELP:
+        return "It does not use the unlabelled rows. "
     if not method.uses_unlabeled:
         return "This is not due to the unlabelled rows, which it does not use. "
     if method.twin is None or method.twin.answer == HELP:

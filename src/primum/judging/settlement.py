@@ -11,9 +11,9 @@ settlement holds neither models nor tables, only class codes, names of rows and 
 can be stored as JSON.
 
 An answer is about these two models on these rows. The model that is settled to be better is used;
-if it makes no practical difference, the baseline, which is the simpler one; while the question is
-open, the baseline stays in use. "Not worse" is enough to use the challenger if it also made fewer
-errors on the rows labelled so far.
+if it makes no practical difference, the baseline, which is the simpler one. While the question is
+open, it is the one that alone was right on more rows, in cross-validation and since. "Not worse" is
+enough to use the challenger if it also made fewer errors on the rows labelled so far.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,6 +81,9 @@ class SettledPair:
         The bounds, with their path from label to label.
     n_all_labels : int, default=0
         Number of labels of the settlement, those on rows of other questions included.
+    wins : (float, float), default=(0, 0)
+        Numbers of labelled rows, held out in cross-validation, on which the challenger alone and
+        the baseline alone was right.
     """
 
     challenger: str
@@ -92,6 +95,7 @@ class SettledPair:
     level: float
     bounds: error_bounds.Bounds = field(repr=False)
     n_all_labels: int = 0
+    wins: tuple[float, float] = (0.0, 0.0)
 
     @property
     def pair(self) -> error_bounds.Pair:
@@ -124,6 +128,12 @@ class SettledPair:
         made, others = self.errors_so_far
         not_worse = self.answer == error_bounds.NOT_WORSE
         return self.answer == words.HELP or (not_worse and made < others)
+
+    @property
+    def challenger_leads(self) -> bool:
+        """Whether the challenger alone was right more often, in cross-validation and since."""
+        made, others = self.errors_so_far
+        return self.wins[0] + others > self.wins[1] + made
 
     @property
     def text(self) -> str:
@@ -353,7 +363,11 @@ def _deploy(settled: SettledPair) -> str:
             else f"Use {baseline} for now: so far {challenger} {errors}."
         ),
         error_bounds.NOT_BETTER: f"Use {baseline} on these rows: {challenger} is not better.",
-        error_bounds.OPEN: f"Use {baseline} for now, the cautious choice.",
+        error_bounds.OPEN: (
+            f"Use {challenger} for now: where the two differ, it was right more often."
+            if settled.challenger_leads
+            else f"Use {baseline} for now, the cautious choice."
+        ),
     }[settled.answer]
 
 
@@ -433,6 +447,7 @@ class Question(PlainRecord):
             level=level,
             bounds=bounds,
             n_all_labels=sum(code != CANNOT_SAY for code in labels.values()),
+            wins=self.wins,
         )
 
     def _expected(self, outcomes: Index, bounds: error_bounds.Bounds) -> error_bounds.Forecast:

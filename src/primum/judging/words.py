@@ -48,9 +48,9 @@ LABEL_THE_DIFFERENT = (
     "Labels of unlabelled rows on which the two predict different classes would settle it for your "
     "rows."
 )
-# An answer that is not clear is called probable if it has at least this probability: odds of three
-# to one.
-PROBABLE_LEVEL = 0.75
+# An answer that is not clear is called probable if it has more than this probability: it is then
+# more probable than all others together.
+PROBABLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -321,8 +321,9 @@ def _unclear(
     odds: Probabilities, method: str, baseline: str, name: str, edge: str, sample: str, may: str
 ) -> str:
     """Return what is probable if no answer is probable enough, up to its last bracket."""
-    first, probable = capitalised(method), answer_of(odds, PROBABLE_LEVEL)
-    if probable == CANNOT_TELL:
+    first, chances = capitalised(method), odds.to_dict()
+    probable = max(chances, key=lambda answer: chances[answer])
+    if chances[probable] <= PROBABLE:
         return (
             f"With {sample} we cannot tell whether {method} is better than {baseline}: {may}; "
             f"probability of help {percent(odds.help)}, of harm {percent(odds.harm)}"
