@@ -148,6 +148,11 @@ def test_undefined_scores_are_refused_before_the_fits():
         ({"n_repeats": 1.5}, "n_repeats must be an int >= 1, got 1.5"),
         ({"level": 2}, "level must be between 1/2 and 1, got 2"),
         ({"equivalence": -1}, "equivalence must be a number of at least 0, got -1"),
+        (
+            {"equivalence": 1},
+            "equivalence=1 would count every difference as none: pass .* 0.01 for",
+        ),
+        ({"equivalence": 1.5, "scoring": "neg_brier_score"}, "equivalence=1.5 would count every"),
         ({"time_budget": -1}, "time_budget must be at least 0, or None, got -1"),
     ],
 )

@@ -199,6 +199,8 @@ def test_a_rare_class_with_few_labels_is_one_alert():
         ({"cost": {("maybe", "no"): 2}}, "cost names the class 'maybe'"),
         ({"cost": {("yes", "no"): 2}, "scoring": "f1"}, "replace the scoring"),
         ({"cost": "yes:no=5"}, "cost is 'yes:no=5': pass"),
+        ({"cost": {("yes", "no"): 1e300}}, r"'no' for 'yes' is 1e\+300, but .* use another unit"),
+        ({"cost": {("yes", "no"): 1e-10}}, r"'no' for 'yes' is 1e-10, but .* between 1e-09 and"),
         ({"scoring": "f1"}, "nothing says which of 'no' and 'yes'"),
         ({"positive": "maybe"}, "positive names the class 'maybe'"),
     ],
@@ -207,6 +209,16 @@ def test_errors_come_before_the_first_fit(settings, message):
     X, y, _ = rare(80, 40, 0.3)
     with pytest.raises(ValueError, match=message):
         primum.compare(X, y, **PLAIN, **settings)
+
+
+@pytest.mark.parametrize("cost", [1e-9, 1e12])
+def test_the_least_and_the_largest_costs_are_judged(cost):
+    X, y, _ = rare(80, 40, 0.3)
+    result = primum.compare(X, y, cost={("yes", "no"): cost, ("no", "yes"): cost}, **PLAIN)
+    once = primum.compare(X, y, cost={("yes", "no"): 1, ("no", "yes"): 1}, **PLAIN)
+    both = (found.compared[0].judged.probabilities for found in (result, once))
+    assert next(both).help == pytest.approx(next(both).help, rel=1e-3)  # of grids
+    assert json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_methods_without_scores_are_judged_as_they_are():

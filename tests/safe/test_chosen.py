@@ -128,6 +128,7 @@ def test_a_chosen_row_of_a_group_that_is_held_out_is_not_trained_on():
             np.ones(100, dtype=int),
             "chosen names row 1 of X twice: pass every index once, or a mask",
         ),
+        ([3, -1], "chosen has the index -1, but X has 100 rows: pass indices from 0 to 99."),
         ("all", "All labelled rows of class 1 (20) were chosen, so none can be held out"),
         ("but one each", "Without the 38 chosen ones, every class has only one labelled row"),
     ],

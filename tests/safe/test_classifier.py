@@ -346,7 +346,8 @@ def test_a_class_with_one_label_is_allowed():
     X, y, _ = partly(n_classes=3)
     third = np.flatnonzero(y == 2)
     y[third[1:]] = -1
-    clf = quick(candidates=["logistic", "spreading", "icls"], cv=2).fit(X, y)
+    with pytest.warns(UserWarning, match="Class 2 has one labelled row"):
+        clf = quick(candidates=["logistic", "spreading", "icls"], cv=2).fit(X, y)
     assert not clf.failures_
     assert clf.predict_proba(X).shape == (len(X), 3)
 

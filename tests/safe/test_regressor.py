@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import primum
-from primum import ICLSRegressorCV, SafeRegressor
+from primum import ICLSRegressorCV, SafeClassifier, SafeRegressor
 from primum.models.trusted import TRUSTED
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -260,7 +260,8 @@ def test_bad_targets(y, message):
 
 def test_a_constant_target_is_predicted():
     X, y, _ = partly()
-    reg = quick(candidates="default").fit(X, np.where(np.isnan(y), np.nan, 7.0))
+    with pytest.warns(UserWarning, match="All 30 known numbers in y are 7: the model predicts"):
+        reg = quick(candidates="default").fit(X, np.where(np.isnan(y), np.nan, 7.0))
     np.testing.assert_allclose(reg.predict(X), 7.0)
     assert reg.verdict_.baseline.difference.mean == 0.0
     assert reg.verdict_.answer in ("no_difference", "cannot_tell")
@@ -300,9 +301,35 @@ def test_own_verdict_has_the_held_out_predictions():
     assert own.baseline.difference.mean == pytest.approx(observed)
 
 
-def test_many_targets_of_minus_one_are_probably_unknown():
+@pytest.mark.parametrize("target", [np.abs, np.asarray])  # -1 may be one of several negative ones
+def test_many_targets_of_minus_one_are_probably_unknown(target):
     X, y, truth = partly()
-    marked = np.where(np.isnan(y), -1, np.abs(truth).astype(int) + 1)
-    with pytest.warns(UserWarning, match="60 of the 90 numbers in y are -1, .* write NaN instead"):
+    marked = np.where(np.isnan(y), -1, target(truth))
+    with pytest.warns(UserWarning, match="60 of the 90 known numbers in y are -1: .* write NaN"):
         reg = quick(candidates=["ridge"]).fit(X, marked)
     assert " units of y (90% interval" in reg.verdict_.text
+
+
+def test_targets_without_a_usable_spread_are_refused():
+    X, y, _ = partly()
+    for estimate in (quick().fit, primum.compare):
+        with pytest.raises(ValueError, match=r"differ by at most .*e-1[56].*, whose square underf"):
+            estimate(X, 1e-160 * y)
+    low, high = quick().fit(X, 1e-130 * y).verdict_.baseline.interval
+    one = quick().fit(X, y).verdict_.baseline.interval
+    np.testing.assert_allclose([1e130 * low, 1e130 * high], one, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_features_whose_squares_overflow_are_refused(form):
+    X, y, _ = partly()
+    X[3, 2] = -1e200
+    where = "in row 3, column 2, whose square overflows: use other units"
+    for estimate in (quick().fit, primum.compare):
+        with pytest.raises(ValueError, match=rf"Input X has a number above 1e\+150 {where}"):
+            estimate(form(X), y)
+    classes = np.where(np.arange(90) < 30, np.arange(90) % 2, -1)
+    with pytest.raises(ValueError, match=rf"Input X has a number above 1e\+150 {where}"):
+        SafeClassifier().fit(form(X), classes)
+    with pytest.raises(ValueError, match="Input X_unlabeled has a number above"):
+        quick().fit(X[50:], y[:40], form(X))

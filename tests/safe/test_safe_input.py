@@ -67,6 +67,17 @@ def test_a_score_that_cannot_be_computed_is_refused_before_anything_is_fitted(
         quick([("never", NeverFitted(), False)], **parameters).fit(X, y)
 
 
+def test_a_class_with_one_label_is_said_to_be_unknown():
+    X, y = partly()
+    y[0] = 2
+    with pytest.warns(UserWarning, match="Class 2 has one labelled row, which cannot be held out"):
+        clf = quick().fit(X, y)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    y[1] = 3
+    with pytest.warns(UserWarning, match="Classes 2, 3 have one labelled row each, which cannot"):
+        quick().fit(X, y)
+
+
 class BadScores(LogisticRegression):
     """Returns what ``kind`` says instead of probabilities."""
 
@@ -137,7 +148,8 @@ def test_one_training_row_in_a_fold_is_enough():
     X, _ = partly()
     y = np.full(len(X), -1)
     y[:3] = 0, 1, 0
-    clf = quick(["components", "kernel"]).fit(X, y)
+    with pytest.warns(UserWarning, match="Class 1 has one labelled row"):
+        clf = quick(["components", "kernel"]).fit(X, y)
     assert clf.failures_ == []
     assert clf.notes_ == ["3 folds were reduced to 2: more cannot be stratified with these labels."]
 

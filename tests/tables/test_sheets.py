@@ -2,7 +2,9 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import pytest
 from primum.tables.files import TableFormat, open_table
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import (
+    FORMULA,
     Sheet,
     alike,
     guarded,
@@ -87,10 +90,22 @@ def test_a_written_sheet_is_read_as_it_was_and_has_no_formula(sheet, tmp_path, n
     assert labels_in(path, sheet) == {}
 
 
-@pytest.mark.parametrize("text", ["=A1", "+x", "-x", "@f", "\tx", "'=A1", "''-x", "'quoted'", "-3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=A1", "+x", "-x", "@f", "\tx", "'=A1", "''-x", "'quoted'", "-3"),
+        *("\uff1d1+1", "\uff0bx", "\uff0dx", "\uff20f", "'\uff1dA1"),  # full-width =, +, - and @
+    ],
+)
 def test_guarding_a_cell_can_be_undone(text):
     assert unguarded(guarded(text)) == text
-    assert guarded(text)[0] not in "=+@\t"
+    assert guarded(text)[0] not in "=+@\t\uff1d\uff0b\uff0d\uff20"
+
+
+def test_the_page_for_labelling_guards_the_same_text():
+    script = files("primum.pages").joinpath("label.js").read_text(encoding="utf-8")
+    pattern = re.search(r"^const FORMULA = /\^(.*)/s;$", script, re.MULTILINE)[1]
+    assert pattern == FORMULA.pattern
 
 
 @pytest.mark.parametrize("sep", [",", ";", "\t"])

@@ -25,6 +25,7 @@ from primum.comparison.decision import baseline_with_rule, with_rules
 from primum.comparison.plan import (
     ComparisonPlan,
     PartlyLabeledTable,
+    check_equivalence,
     check_numbers,
     read_seed,
     read_table,
@@ -41,7 +42,7 @@ from primum.judging.drift import Drift, find_drift, one_of_each
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
 from primum.reading.classifiers import Entry, last_step, read_entries
-from primum.reading.data import given_rows, locate_non_finite
+from primum.reading.data import given_rows, locate_non_finite, refuse_overflow
 from primum.reading.known import AUTO, chosen_mask
 from primum.rows import is_outside
 from primum.safe.candidates.packages import ON_REQUEST
@@ -325,6 +326,7 @@ def compare(
     if learns and plan.cross_fitted:
         plan = replace(plan, nested=True)
     loss = table.target.loss(judged, positive)
+    check_equivalence(equivalence, table.target, loss)
     drift = drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     alerts = alerts_on_data(problem, table, independent_rows)
@@ -661,6 +663,7 @@ def check_rows(X: Any, prepare: Any, baseline: Any) -> None:
             "prepare=make_pipeline(SimpleImputer(), StandardScaler()), which fills such values in "
             "within every training set, or leave out the row."
         )
+    refuse_overflow(X, "X")
 
 
 def _refuse_text(X: Any) -> None:

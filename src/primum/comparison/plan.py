@@ -29,6 +29,7 @@ from primum.comparison.store import identity_of
 from primum.comparison.target import ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
 from primum.judging.held_out import HeldOut
+from primum.judging.losses import OF_CLASSES, Loss
 from primum.judging.words import judges_itself
 from primum.reading.classifiers import Entry, last_step
 from primum.reading.data import given_rows, locating_bad_values, stack_rows
@@ -219,6 +220,18 @@ def _read_rows(X: Any, name: str) -> Any:
         return X
     with locating_bad_values(X, name):
         return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
+
+
+def check_equivalence(equivalence: float | None, target: Target, loss: Loss) -> None:
+    """Raise an error for a practical equivalence that no difference of a bounded loss exceeds."""
+    numeric = target.kind.is_numeric
+    bounded = numeric or loss.scoring in (*OF_CLASSES, "neg_brier_score")
+    if equivalence is not None and bounded and equivalence >= 1:
+        share = f"0.02 for 2% of the baseline's {loss.measure.name}" if numeric else "0.01"
+        raise ValueError(
+            f"equivalence={equivalence!r} would count every difference as none: pass a share below "
+            f"1, such as {share}{'' if numeric else ' for one point'}."
+        )
 
 
 def check_numbers(n_repeats: Any, equivalence: Any, level: Any, time_budget: Any) -> None:

@@ -78,6 +78,9 @@ EVEN_SCORE = 0.5
 # This many labels of the rarer class count as much as the probabilities: with fewer, the threshold
 # that is best on the labels is mostly chance.
 LABELS_AS_PROBABILITIES = 10
+# Costs of errors, other than 0. Mean costs are shown as decimal numbers, and their variances must
+# neither overflow nor vanish.
+MIN_COST, MAX_COST = 1e-9, 1e12
 
 
 @dataclass(frozen=True)
@@ -354,6 +357,12 @@ def _checked(matrix: Floats, classes: AnyArray) -> Floats:
         raise ValueError(
             f"The cost of predicting {names[predicted]!r} for {names[true]!r} is "
             f"{matrix[true, predicted]:g}: costs are finite and not negative."
+        )
+    for true, predicted in np.argwhere((matrix > MAX_COST) | (matrix > 0) & (matrix < MIN_COST)):
+        raise ValueError(
+            f"The cost of predicting {names[predicted]!r} for {names[true]!r} is "
+            f"{matrix[true, predicted]:g}, but costs other than 0 are between {MIN_COST:g} and "
+            f"{MAX_COST:g}: use another unit, because only their ratios matter."
         )
     if matrix.diagonal().any():
         wrong = int(np.flatnonzero(matrix.diagonal())[0])

@@ -334,7 +334,7 @@ const judgeSoon = () => {
 
 // ---- The sheet, as Python's csv module writes it, with a mark so that Excel reads UTF-8. Text
 // that a spreadsheet could take for a formula gets an apostrophe, as in tables/sheets.py.
-const FORMULA = /^'*[=+\-@\t\r]./s;
+const FORMULA = /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]./s;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const guarded = (text) =>
   FORMULA.test(text) && !NUMBER.test(text.trim().replaceAll(",", ".")) ? `'${text}` : text;

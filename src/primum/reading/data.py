@@ -35,7 +35,7 @@ from primum.reading.labels import (
     read_possible,
     refuse_masked,
 )
-from primum.reading.targets import KnownTargets, SomeKnown, read_targets
+from primum.reading.targets import MAX_SQUARED, KnownTargets, SomeKnown, read_targets
 from primum.rows import (
     ArrayRows,
     LabeledRows,
@@ -143,20 +143,45 @@ def _refuse_text(X: Any, name: str, problem: ValueError) -> None:
 
 def locate_non_finite(X: Any) -> tuple[int, Any, float] | None:
     """Return the row, the column and the value of the first NaN or infinity, or None."""
-    columns = getattr(X, "columns", None)
-    as_csr: Any = sparse.csr_array
     try:
-        if columns is not None:
-            values = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            values = as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+        values = _as_floats(X)
     except (TypeError, ValueError):  # not numeric: keep the original error
         return None
-    place = first_non_finite(values)
+    return _in_columns_of(X, first_non_finite(values))
+
+
+def _as_floats(X: Any) -> Any:
+    """Return rows as an array, or a CSR array, of numbers."""
+    as_csr: Any = sparse.csr_array
+    if hasattr(X, "columns"):
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return as_csr(X) if sparse.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+
+
+def _in_columns_of(X: Any, place: tuple[int, int, float] | None) -> tuple[int, Any, float] | None:
+    """Return (row, column, value) with the name of the column, if the columns of X have names."""
+    columns = getattr(X, "columns", None)
     if place is None or columns is None:
         return place
     row, column, value = place
     return row, repr(columns[column]), value
+
+
+def refuse_overflow(X: Any, name: str) -> None:
+    """Raise an error that names the first of finite numbers whose square overflows."""
+    rows = _as_floats(X)
+    is_sparse = bool(sparse.issparse(rows))
+    values = rows.data if is_sparse else rows
+    if not values.size or max(values.max(), -values.min()) <= MAX_SQUARED:
+        return
+    marked = rows.copy()
+    (marked.data if is_sparse else marked)[np.abs(values) > MAX_SQUARED] = np.inf
+    if (place := _in_columns_of(X, first_non_finite(marked))) is not None:
+        row, column, _ = place
+        raise ValueError(
+            f"Input {name} has a number above {MAX_SQUARED:g} in row {row}, column {column}, whose "
+            "square overflows: use other units, or drop the column."
+        )
 
 
 def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum._warnings import warn
 from primum.reading.labels import (
     MAX_CODES,
     KnownLabels,
@@ -42,13 +43,15 @@ from primum.reading.labels import (
     targets_of,
 )
 from primum.reading.shares import share_bounds
-from primum.reading.targets import UNKNOWN, Known, read_targets
+from primum.reading.targets import MIN_SQUARED, UNKNOWN, Known, read_targets
 from primum.rows import LabeledRows
 
 AUTO, CLASSES, NUMBERS = "auto", "classes", "numbers"
 # A few different numbers with at least this many labels each, on average, may be classes:
 # measurements seldom repeat.
 MIN_LABELS_PER_NUMBER = 2
+# What marks unknown labels, if these are classes.
+CLASS_MARKER = -1
 SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}"
 
 
@@ -163,6 +166,7 @@ def read_known(
         _refuse_marker(y, numbers)
         targets = read_targets(y, n_rows, bounds)
         refuse_constant(targets.targets, "y")
+        warn_of_markers(targets.targets)
         return targets, kind
     if bounds is not None:
         raise ValueError(
@@ -175,11 +179,32 @@ def read_known(
 
 
 def refuse_constant(values: Floats, where: str) -> None:
-    """Raise an error if all known numbers are equal; ``where`` says what contains them."""
+    """Raise an error if known numbers are equal or nearly so; ``where`` says what contains them."""
+    refuse_underflow(values, where)
     if values.min() == values.max():
         raise ValueError(
             f"All {len(values)} known numbers in {where} are {values[0]:g}, so there is "
             "nothing to predict: label rows with other numbers too."
+        )
+
+
+def refuse_underflow(values: Floats, where: str) -> None:
+    """Raise an error if known numbers differ by so little that no loss can be computed."""
+    spread = float(values.max() - values.min())
+    if 0 < spread < MIN_SQUARED:
+        raise ValueError(
+            f"The {len(values)} known numbers in {where} differ by at most {spread:.1e}, whose "
+            "square underflows: use other units."
+        )
+
+
+def warn_of_markers(values: Floats) -> None:
+    """Warn if most known numbers are -1, which marks unknown classes."""
+    count = int(np.sum(values == CLASS_MARKER))
+    if 2 * count > len(values):
+        warn(
+            f"{count} of the {len(values)} known numbers in y are -1: if -1 stands for unknown "
+            "numbers, write NaN instead (in a table, pass missing=['-1'], --missing -1)."
         )
 
 
@@ -322,8 +347,8 @@ def row_indices(rows: Any, n_rows: int, name: str) -> Index:
             f"{name} is {reprlib.repr(rows)}: pass indices of rows of X, integers from 0 to "
             f"{n_rows - 1}, or a mask of {n_rows} rows."
         )
-    if not is_mask and ((values < -n_rows) | (values >= n_rows)).any():
-        wrong = values[(values < -n_rows) | (values >= n_rows)][0]
+    if not is_mask and ((values < 0) | (values >= n_rows)).any():
+        wrong = values[(values < 0) | (values >= n_rows)][0]
         raise ValueError(
             f"{name} has the index {wrong}, but X has {n_rows} rows: pass indices from 0 to "
             f"{n_rows - 1}."

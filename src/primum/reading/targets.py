@@ -24,8 +24,9 @@ UNKNOWN = "NaN, None or pd.NA"
 # Bounds widen the range of the targets within this many times the range of the known ones. That
 # range is the unit of tolerances: with bounds far away, no digit of the known ones would be left.
 MAX_BOUND_DISTANCE = 10.0
-# Losses are squares, and those of larger numbers, or sums of them, overflow.
-MAX_SQUARED = 1e150
+# Losses are squares, and those of larger numbers, or sums of them, overflow; those of the
+# differences of numbers that differ by less underflow.
+MAX_SQUARED, MIN_SQUARED = 1e150, 1e-140
 
 
 @dataclass(frozen=True)

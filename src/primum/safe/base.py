@@ -32,7 +32,13 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.words import OwnVerdict
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, with_parameters
-from primum.reading.data import FitArguments, on_this_machine, refuse_other_library, stack_rows
+from primum.reading.data import (
+    FitArguments,
+    on_this_machine,
+    refuse_other_library,
+    refuse_overflow,
+    stack_rows,
+)
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
 from primum.reading.targets import Known, SomeKnown
@@ -120,6 +126,9 @@ class SafeStack(StackMixin, BaseEstimator, Generic[Stack, SomeKnown, Kind]):
         start = time.perf_counter()
         given = self._read(X, y, X_unlabeled, sample_weight)
         refuse_other_library(self, given.home)
+        refuse_overflow(given.X, "X")
+        if isinstance(given.more, ArrayRows):
+            refuse_overflow(given.more.array, "X_unlabeled")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = self._rows(given, X, seed)
         mask = read_chosen(on_this_machine(chosen), given.labels)

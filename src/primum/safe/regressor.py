@@ -12,6 +12,7 @@ from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import NumberArguments, read_numbers
+from primum.reading.known import refuse_underflow, warn_of_markers
 from primum.reading.targets import KnownTargets
 from primum.safe.base import SafeStack, labeled_of
 from primum.safe.candidates import NumberTargets
@@ -23,8 +24,6 @@ from primum.safe.stack import StackedRegressor, StackNumberMixin
 
 # The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
-# Marks an unknown class, as in scikit-learn, but not an unknown number.
-CLASS_MARKER = -1
 
 
 @with_parameters
@@ -226,7 +225,15 @@ class SafeRegressor(
         read_number_scorer(self.judged_by)
         bounds = None if isinstance(self.bounds, str) else self.bounds
         given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
-        _warn_of_markers(given.labels.targets[given.known])
+        numbers = given.labels.targets[given.known]
+        refuse_underflow(numbers, "y")
+        if len(numbers) > 1 and (numbers == numbers[0]).all():
+            warn(
+                f"All {len(numbers)} known numbers in y are {numbers[0]:g}: the model predicts "
+                "this number for every row, and its verdict does not hold for rows with others."
+            )
+        else:
+            warn_of_markers(numbers)
         return given
 
     def _targets(
@@ -248,14 +255,3 @@ class SafeRegressor(
     @property
     def _held_out_scores(self) -> tuple[Floats, None]:
         return self.held_out_predictions_[:, None], None
-
-
-def _warn_of_markers(numbers: Floats) -> None:
-    """Warn if most targets are -1, which marks unknown classes, and all others are positive."""
-    marked = numbers == CLASS_MARKER
-    if 2 * marked.sum() > len(numbers) and (numbers[~marked] > 0).all() and not marked.all():
-        warn(
-            f"{marked.sum()} of the {len(numbers)} numbers in y are -1, and all others are "
-            "positive: if -1 stands for unknown numbers, write NaN instead.",
-            UserWarning,
-        )

@@ -5,8 +5,8 @@ mark that these rows were chosen (``primum_chosen``), the id, and the other colu
 written in the table.
 
 Cells of a table are data, never formulas. A spreadsheet takes text in a CSV file that begins with
-=, +, - or @ for a formula, so such text gets an apostrophe in front; in a spreadsheet it is text by
-type. Text that no spreadsheet can hold is cut.
+=, +, - or @, or with a full-width form of these, for a formula, so such text gets an apostrophe in
+front; in a spreadsheet it is text by type. Text that no spreadsheet can hold is cut.
 
 ``read_filled`` finds the rows again, whatever a spreadsheet has done to the sheet. Every row with a
 label is looked up among the rows that were asked for: by its key; without a key, by its id; without
@@ -50,9 +50,10 @@ YES = "yes"
 SPREADSHEET = ".xlsx"
 # The most characters that a cell of a spreadsheet can have; programs drop the rest.
 MAX_CELL_CHARACTERS = 32_767
-# Text that a spreadsheet could take for a formula, and such text after an apostrophe.
-FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
-GUARDED = re.compile(r"'+[=+\-@\t\r].", re.DOTALL)
+# Text that a spreadsheet could take for a formula, and such text after an apostrophe. Spreadsheets
+# in East Asian languages read full-width signs like the usual ones.
+FORMULA = re.compile(r"'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
+GUARDED = re.compile(r"'+[=+\-@\t\r\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
 
 
 @dataclass(frozen=True)
