@@ -120,7 +120,12 @@ def test_rows_in_files_are_refused_before_they_are_read(source):
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([20, 18, 2], r"Class 2 \(2\) has fewer than 3 labelled .*: label more rows, or empty"),
+        (
+            [20, 18, 2],
+            r"Class 2 \(2\) has fewer than 3 .* rows, or pass rare_classes='drop' to count",
+        ),
+        ([20, 16, 2, 2], r"more rows, or pass rare_classes='group' .*, or rare_classes='drop' to"),
+        ([36, 2, 2], r"more rows, or pass rare_classes='group' to predict them as one class \(if"),
         ([38, 1, 1], r"Classes 1 \(1\), 2 \(1\) have fewer than 3 labelled rows, .* more rows\.$"),
         ([38, 2], r"Class 1 \(2\) has fewer than 3 labelled rows, .*: label more rows\.$"),
     ],

@@ -39,6 +39,7 @@ CONFIDENCE = "confidence"
 # Arguments that messages name; and the options that pass them, if their names differ.
 ARGUMENTS = (
     *("scoring", "positive", "methods", "baseline", "time_budget", "missing", "shift", "bounds"),
+    "rare_classes",
 )
 OPTION_OF = {"n_repeats": "--repeats", "random_state": "--seed", "n_jobs": "--jobs"}
 OPTION_OF |= {"groups": "--group"} | {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS}

@@ -31,6 +31,7 @@ from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
 from primum.comparison.labelling_files import StoredLabelling, prepare_labelling, write_labelling
+from primum.comparison.rare_classes import DROP, GROUP
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
 from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
@@ -186,6 +187,12 @@ RUN_OPTIONS = options.with_options(
         help="Cost of predicting PREDICTED where TRUE is right, for example yes:no=5; repeat it "
         "for further errors. All others cost 1. Models predict the class with the least expected "
         "cost.",
+    ),
+    click.option(
+        "--rare-classes",
+        type=click.Choice([GROUP, DROP]),
+        help="What to do with classes that have too few labels to be judged, one or two: group "
+        "(predict them as one class, other) or drop (count their rows as unlabelled).",
     ),
     click.option(
         "--shift",
@@ -531,7 +538,7 @@ def _model_text(result: Comparison) -> str:
     if (card := result.model_card) is None:
         return ""
     loss = f"The model to deploy is {result.name_in_words(card.name)}: {card.in_words}."
-    text = wrapped(f"{loss} {card.errors_in_words}".strip())
+    text = wrapped(f"{loss} {card.details}".strip())
     return f"{text}\n\n{_classes_text(card.classes)}" if card.classes else text
 
 

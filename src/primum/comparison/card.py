@@ -274,8 +274,10 @@ class ModelCard(LossCard):
         Whether held-out rows count by their weights, which correct for a shift.
     decides : bool
         Whether it predicts by a decision rule that was chosen for the objective it is judged by.
-    errors_in_words : str
-        Empty: for classes, recall and precision say more than the size of errors.
+    rare : str
+        Which classes were grouped or left out, in a sentence; empty if none was.
+    details : str
+        The same, under the name that it has for numbers.
     """
 
     classes: tuple[ClassFigures, ...]
@@ -284,8 +286,13 @@ class ModelCard(LossCard):
     n_assigned: int = 0
     weighted: bool = False
     decides: bool = False
-    errors_in_words = ""
-    in_json = (*LossCard.in_json, "classes", "confusion", "roc_auc", "n_assigned", "alerts")
+    rare: str = ""
+    in_json = (*LossCard.in_json, "classes", "confusion", "roc_auc", "n_assigned", "rare", "alerts")
+
+    @property
+    def details(self) -> str:
+        """What else is said of the model: which classes were grouped or left out."""
+        return self.rare
 
     @property
     def neglected(self) -> list[ClassFigures]:
@@ -300,7 +307,8 @@ class ModelCard(LossCard):
     @property
     def blocks(self) -> list[PageBlock]:
         """What the model does with every class, as part of a report."""
-        return [_classes_table(self), _confusion_table(self)]
+        said: list[PageBlock] = [Text(self.rare)] if self.rare else []
+        return [*said, _classes_table(self), _confusion_table(self)]
 
     def with_predictions(self, codes: Index) -> Self:
         """Return the card with the number of unlabelled rows that the model assigns to a class."""
@@ -417,6 +425,7 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
         roc_auc=_roc_auc(held_out),
         weighted=weight is not None,
         decides=result.loss.objective is not None and result.loss.objective.has_rule,
+        rare="" if table.target.rare is None else table.target.rare.text,
     )
 
 
@@ -603,7 +612,7 @@ class NumberCard(LossCard):
         return self.residuals[:MAX_RESIDUALS]
 
     @property
-    def errors_in_words(self) -> str:
+    def details(self) -> str:
         """How large the errors of the model are, in one or two sentences."""
         text = (
             f"It explains {max(self.r2, 0.0):.0%} of the variance. Half of the held-out rows are "
@@ -638,7 +647,7 @@ class NumberCard(LossCard):
     @property
     def blocks(self) -> list[PageBlock]:
         """The errors, predicted numbers against true ones, and the largest errors."""
-        return [Text(self.errors_in_words), _picture(self)]
+        return [Text(self.details), _picture(self)]
 
     def with_predictions(self, numbers: Floats) -> Self:
         """Return the card with what the model predicts for the unlabelled rows."""

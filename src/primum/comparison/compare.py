@@ -35,6 +35,7 @@ from primum.comparison.records import Records
 from primum.comparison.result import Comparison
 from primum.comparison.run import run_comparison
 from primum.comparison.shares import with_shift
+from primum.comparison.target import labels_needed
 from primum.comparison.words import BASELINE
 from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
@@ -76,6 +77,7 @@ def compare(
     n_repeats: int = 3,
     groups: Any = None,
     chosen: Any = None,
+    rare_classes: str | None = None,
     shift: str = "none",
     independent_rows: bool = False,
     curves: bool = True,
@@ -184,6 +186,11 @@ def compare(
         column of a table that marks them (cells that are not empty, "no" or 0), or rows of X as a
         mask or as indices. None means the column ``primum_chosen``, if a table has one. They are
         used for training only, see Notes.
+    rare_classes : {"group", "drop"}, default=None
+        What to do with classes that have too few labels drawn at random to be judged: fewer than
+        three, or two if no default model is tuned. "group": they become one class, "other", which
+        models predict, and all names of classes are text. "drop": their rows count as unlabelled,
+        and no model predicts them. None raises an error that names them.
     shift : {"none", "label", "covariate"}, default="none"
         How labelled and unlabelled rows differ, if the labels are not a random sample. "label":
         only the shares of the classes differ, and within a class the rows look alike; "covariate":
@@ -309,6 +316,8 @@ def compare(
         target_kind=target_kind,
         name=target or "",
         bounds=bounds,
+        rare_classes=rare_classes,
+        needed=labels_needed(baseline, methods),
     )
     if problem is not None:
         table = replace(table, target=replace(table.target, kind=problem.kind))

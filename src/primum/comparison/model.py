@@ -169,9 +169,11 @@ class Models:
     def _labels_of_whole(self) -> AnyArray:
         assert self.whole is not None
         problem = self._problem
-        return read_classes(
+        labels = read_classes(
             self.whole[problem.target], problem.target, problem.arguments["missing"]
         )
+        rare = self._target.rare
+        return labels if rare is None else rare.renamed(labels)
 
     @property
     def _problem(self) -> "TableProblem":

@@ -729,6 +729,8 @@ def _settings(result: "Comparison") -> Iterator[str]:
         yield f"target_kind={target.kind.word!r}"
     if target.limits is not None:
         yield f"bounds={target.limits!r}"
+    if target.rare is not None:
+        yield f"rare_classes={target.rare.how!r}"
     yield from _objective(result)
     if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"

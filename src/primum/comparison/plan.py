@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_array
 
 from primum._sklearn import count_rows
 from primum._typing import Floats, Index, Mask
+from primum.comparison.rare_classes import without_rare_classes
 from primum.comparison.store import identity_of
-from primum.comparison.target import ClassTarget, NumberTarget, Target
+from primum.comparison.target import MIN_LABELS_TO_TUNE, ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import OF_CLASSES, Loss
@@ -34,7 +35,7 @@ from primum.judging.words import judges_itself
 from primum.reading.classifiers import Entry, last_step
 from primum.reading.data import given_rows, locating_bad_values, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
-from primum.reading.known import AUTO, Known, read_chosen, read_known
+from primum.reading.known import AUTO, Known, chosen_mask, read_chosen, read_known
 from primum.reading.labels import KnownLabels
 from primum.tables.cells import as_pandas
 
@@ -166,13 +167,18 @@ def read_table(
     target_kind: str = AUTO,
     name: str = "",
     bounds: Any = None,
+    rare_classes: str | None = None,
+    needed: int = MIN_LABELS_TO_TUNE,
 ) -> PartlyLabeledTable:
     """Return a table from the arguments of ``compare``; a DataFrame stays one.
 
-    ``name`` is the name of the column with the labels.
+    ``name`` is the name of the column with the labels, and ``needed`` the fewest labels of a class
+    that is not rare.
     """
     X = _read_rows(X, "X")
     target = read_target(y, count_rows(X), target_kind, name, bounds)
+    if rare_classes is not None:
+        target = _without_rare_classes(target, chosen, rare_classes, needed)
     mask = read_chosen(chosen, target.known)
     groups = None if groups is None else _group_numbers(groups, target.n_rows)
     X_unlabeled = given_rows(X_unlabeled)
@@ -201,6 +207,19 @@ def read_target(
     if isinstance(known, KnownLabels):
         return ClassTarget(known, kind)
     return NumberTarget(known, kind, name)
+
+
+def _without_rare_classes(target: Target, chosen: Any, how: str, needed: int) -> Target:
+    """Return a target in which every class has enough labels that were drawn at random."""
+    if isinstance(target, NumberTarget):
+        raise ValueError("rare_classes is for classes, but numbers are predicted: leave it out.")
+    known = target.known
+    is_drawn = np.ones(len(known.labeled), dtype=bool)
+    if chosen is not None:
+        is_drawn = ~chosen_mask(chosen, target.n_rows)[known.labeled]
+    counts = np.bincount(known.codes[is_drawn], minlength=len(known.classes))
+    known, rare = without_rare_classes(known, counts, how, needed)
+    return replace(target, known=known, rare=rare)
 
 
 def _group_numbers(groups: Any, n_rows: int) -> Index:

@@ -219,7 +219,8 @@ class Comparison:
         ]
         failed = [failure.text for failure in self.failures]
         splits, curves = self._without_baselines, self.plan.missing_points
-        return [*self.records.left_out, *without, *splits, *failed, *curves]
+        rare = [] if (rare := self.plan.table.target.rare) is None else [rare.text]
+        return [*rare, *self.records.left_out, *without, *splits, *failed, *curves]
 
     @property
     def _without_baselines(self) -> list[str]:

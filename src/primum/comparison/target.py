@@ -28,6 +28,7 @@ from primum.comparison.card import (
     number_card_of,
     number_changes_of,
 )
+from primum.comparison.rare_classes import DROP, GROUP, RareClasses
 from primum.comparison.words import STACK, show_loss
 from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.drift import options_in_words
@@ -224,9 +225,12 @@ class ClassTarget(PredictedTarget):
         for which the predictions of a method and the baseline differ.
     changed_in_words : (str, str)
         Names of ``changed`` for the caption and for the header of a table.
+    rare : RareClasses or None
+        The classes that were grouped or left out, because they have too few labels.
     """
 
     known: KnownLabels
+    rare: RareClasses | None = None
     default_scoring = "accuracy"
     default_equivalence = PRACTICAL_EQUIVALENCE
     learner = CLASSIFIER
@@ -277,7 +281,11 @@ class ClassTarget(PredictedTarget):
         return re.sub(r"\bclass (\d+)\b", name_of_code, reason)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return super().to_dict() | {"classes": [str(name) for name in self.classes]}
+        rare = None if self.rare is None else self.rare.to_dict()
+        return super().to_dict() | {
+            "classes": [str(name) for name in self.classes],
+            "rare_classes": rare,
+        }
 
     @property
     def truth(self) -> AnyArray:
@@ -336,7 +344,7 @@ class ClassTarget(PredictedTarget):
         ``models`` are the baselines and methods; those given by name are defaults, which are tuned.
         """
         labels, at_random = self.known, "" if chosen is None else ", drawn at random"
-        needed = MIN_LABELS_TO_TUNE if any(map(_has_default, models)) else MIN_LABELS
+        needed = labels_needed(*models)
         counts = labels.counts.tolist()
         rare = [
             f"{name!r} ({count})"
@@ -346,15 +354,21 @@ class ClassTarget(PredictedTarget):
         if not rare:
             return
         few = f"Class {rare[0]} has" if len(rare) == 1 else f"Classes {listed(rare)} have"
-        # With two classes, neither can be left out.
-        other = ", or empty these labels, so that their rows count as unlabelled"
+        n_few, n_kept = sum(n for n in counts if n < needed), len(counts) - len(rare)
+        ways = []
+        if n_few >= needed and n_kept:
+            ways.append(f"pass rare_classes={GROUP!r} to predict them as one class")
+        if n_kept > 1:  # of two classes, neither can be left out
+            say = "rare_classes=" if ways else "pass rare_classes="
+            ways.append(f"{say}{DROP!r} to count their rows as unlabelled")
+        other = "".join(f", or {way}" for way in ways)
         are_numbers = labels.classes.dtype.kind in "iu"
-        if are_numbers and (len(rare) > len(counts) / 2 or len(counts) > MAX_CODES):
+        if ways and are_numbers and (len(rare) > len(counts) / 2 or len(counts) > MAX_CODES):
             other += f" (if they are measurements, pass {SAY_NUMBERS})"
         raise ValueError(
             f"{few} fewer than {needed} labelled rows{at_random}, which a comparison needs of "
             f"every class to hold some out and learn from the others: label more rows{at_random}"
-            f"{other if len(counts) - len(rare) > 1 else ''}."
+            f"{other}."
         )
 
     def too_few_to_tune(self, counts: Index) -> str:
@@ -511,6 +525,7 @@ class NumberTarget(PredictedTarget):
 
     known: KnownTargets
     name: str = ""
+    rare = None
     default_scoring = RMSE
     default_equivalence = EQUIVALENT_SHARE
     learner = REGRESSOR
@@ -553,7 +568,7 @@ class NumberTarget(PredictedTarget):
         return reason
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return super().to_dict() | {"classes": None}
+        return super().to_dict() | {"classes": None, "rare_classes": None}
 
     @property
     def classes(self) -> None:  # noqa: D102
@@ -731,6 +746,11 @@ class NumberTarget(PredictedTarget):
 
 
 Target = ClassTarget | NumberTarget
+
+
+def labels_needed(*models: Any) -> int:
+    """Return the fewest labels that a class needs, given the baselines and methods."""
+    return MIN_LABELS_TO_TUNE if any(map(_has_default, models)) else MIN_LABELS
 
 
 def _has_default(entries: Any) -> bool:
