@@ -18,10 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 SMOKE = ROOT / ".ci" / "smoke.py"
 LARGEST = {".whl": 1.5e6, ".gz": 4e6}
-# The figures published with the paper, which reports compare with; no data sets.
-PUBLISHED = "primum_lab/published/"
 IN_WHEEL = {".py", ".typed", ".css", ".js", ".html", ".toml"}
 IN_SDIST = ["LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "Makefile", "pyproject.toml"]
+IN_SDIST += ["conftest.py", "lab/pyproject.toml", "lab/README.md", "lab/results/README.md"]
 
 
 def run(*command: str | Path, folder: Path = ROOT, **variables: str) -> None:
@@ -57,7 +56,7 @@ def belongs(name: str) -> bool:
     """Whether a file is part of the package, and neither a test nor data."""
     path = Path(name)
     is_test = path.name.startswith(("test_", "conftest")) or "tests" in path.parts
-    return name.startswith(PUBLISHED) or (path.suffix in IN_WHEEL and not is_test)
+    return path.suffix in IN_WHEEL and not is_test
 
 
 def check_wheel(wheel: Path) -> None:
@@ -75,13 +74,17 @@ def check_wheel(wheel: Path) -> None:
 
 
 def check_sdist(sdist: Path, folder: Path) -> Path:
-    """Require all that `make test` needs in the sdist; return where it was unpacked."""
+    """Require all that `make test` needs, and no results, in the sdist; return its folder."""
     shutil.unpack_archive(sdist, folder)
     top = folder / sdist.name.removesuffix(".tar.gz")
     check_size(sdist, sum(path.is_file() for path in top.rglob("*")))
-    tests = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
-    lacking = [name for name in [*IN_SDIST, *tests] if not (top / name).exists()]
+    code = [path for folder in ("tests", "lab") for path in (ROOT / folder).rglob("*.py")]
+    published = (ROOT / "lab" / "src" / "primum_lab" / "published").iterdir()
+    needed = [path.relative_to(ROOT).as_posix() for path in [*code, *published]]
+    lacking = [name for name in [*IN_SDIST, *needed] if not (top / name).exists()]
     require(not lacking, f"the sdist lacks {sorted(lacking)}.")
+    results = [path.name for path in (top / "lab" / "results").iterdir() if path.is_dir()]
+    require(not results, f"the sdist has the results {sorted(results)}.")
     return top
 
 
@@ -93,13 +96,15 @@ def install(file: Path, folder: Path) -> Path:
     return python
 
 
-def try_out(file: Path, folder: Path, *, extras: bool) -> None:
-    """Run the smoke test on the installed package, far from the checkout."""
+def try_out(file: Path, folder: Path, laboratory: Path | None = None) -> None:
+    """Run the smoke test on the installed package, far from the checkout, and on a laboratory."""
     python = install(file, folder)
     run(python, "-I", SMOKE, "core", folder=folder)
-    if extras:
+    if laboratory is not None:
         run(python, "-m", "pip", "install", "--quiet", f"{file}[cli]", folder=folder)
         run(python, "-I", SMOKE, "cli", folder=folder)
+        run(python, "-m", "pip", "install", "--quiet", laboratory, folder=folder)
+        run(python, "-I", SMOKE, "laboratory", folder=folder)
 
 
 def main() -> None:
@@ -111,10 +116,10 @@ def main() -> None:
         unpacked = check_sdist(sdist, folder)
         tests = ["tests/test_project.py", "tests/test_rooms.py"]
         options = ["--quiet", "-p", "no:cacheprovider"]
-        sources = str(unpacked / "src")
+        sources = os.pathsep.join([str(unpacked / "src"), str(unpacked / "lab" / "src")])
         run(sys.executable, "-m", "pytest", *options, *tests, folder=unpacked, PYTHONPATH=sources)
-        try_out(wheel, folder / "wheel", extras=True)
-        try_out(sdist, folder / "sdist", extras=False)
+        try_out(wheel, folder / "wheel", unpacked / "lab")
+        try_out(sdist, folder / "sdist")
     print(f"{wheel.name} and {sdist.name} are in {DIST.name}/ and work.")
 
 

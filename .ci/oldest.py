@@ -5,7 +5,7 @@ from pathlib import Path
 
 # Not ours, but those of our dependencies: the newest ones do not suit their lowest versions.
 OTHERS = ["pyparsing<3.3"]
-NOT_FOR_TESTS = {"browser", "data", "dev", "dist", "docs"}
+NOT_FOR_TESTS = {"browser", "dev", "dist", "docs"}
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 groups = {"": project["dependencies"], **project["optional-dependencies"]}

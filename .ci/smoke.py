@@ -1,4 +1,7 @@
-"""Try an installed primum: ``python -I smoke.py core`` without extras, ``cli`` with them."""
+"""Try an installed primum: ``python -I smoke.py core`` without extras, ``cli`` with them.
+
+``laboratory`` tries what the laboratory adds.
+"""
 
 import subprocess
 import sys
@@ -48,12 +51,30 @@ def cli() -> None:
     script = str(Path(sysconfig.get_path("scripts")) / "primum")
     said = command(sys.executable, "-m", "primum", "--version")
     assert said.stdout == f"primum, version {primum.__version__}\n", said
-    for arguments, expected in ((["--help"], "predict"), (["datasets", "list"], "ionosphere")):
-        said = command(script, *arguments)
-        assert said.returncode == 0, said
-        assert expected in said.stdout, said
+    said = command(script, "--help")
+    assert said.returncode == 0, said
+    assert "predict" in said.stdout, said
+    assert "reproduce" not in said.stdout, said
+    said = command(script, "reproduce", "table1")
+    assert said.returncode == 2, said
+    assert "pip install ./lab" in said.stderr, said
     print(f"The command {script} works.")
 
 
+def laboratory() -> None:
+    """Find the commands of the laboratory, and run those that need no data."""
+    script = str(Path(sysconfig.get_path("scripts")) / "primum")
+    for arguments, expected in (
+        (["--help"], "reproduce"),
+        (["datasets", "list"], "ionosphere"),
+        (["reproduce", "table2", "--help"], "--data-home"),
+        (["reproduce", "illustrations", "--out", "illustrations"], "report.html"),
+    ):
+        said = command(script, *arguments)
+        assert said.returncode == 0, said
+        assert expected in said.stdout, said
+    print("The laboratory works.")
+
+
 if __name__ == "__main__":
-    {"core": core, "cli": cli}[sys.argv[1]]()
+    {"core": core, "cli": cli, "laboratory": laboratory}[sys.argv[1]]()

@@ -68,7 +68,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
     "abort_on_example_error": False,
     "backreferences_dir": "auto_examples/backreferences",
-    "doc_module": ("primum",),
+    "doc_module": ("primum", "primum_lab"),
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib",),
 }

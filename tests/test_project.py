@@ -191,7 +191,7 @@ def wheel_of_sources(folder, *, without=None, extra=()):
 
 def test_a_complete_wheel_passes_the_check(tmp_path):
     check_wheel = runpy.run_path(str(ROOT / ".ci" / "check_dist.py"))["check_wheel"]
-    check_wheel(wheel_of_sources(tmp_path, extra=["primum_lab/published/table.csv"]))
+    check_wheel(wheel_of_sources(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,7 @@ def test_a_complete_wheel_passes_the_check(tmp_path):
         (None, ["primum/datasets/iris.csv"], "tests or data: .*iris.csv"),
         (None, ["primum/test_rooms.py"], "tests or data: .*test_rooms.py"),
         (None, ["tests/reference.py"], "tests or data: .*reference.py"),
+        (None, ["primum/published/table.csv"], "tests or data: .*table.csv"),
     ],
 )
 def test_wheels_with_too_little_or_too_much_are_refused(tmp_path, without, extra, problem):

@@ -1,5 +1,6 @@
 """Committed results of the paper's experiments are read by today's code, to the same figures."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +13,8 @@ from primum_lab import LEAST_SQUARES
 from primum_lab.pages.experiment import design_sentence
 from primum_lab.pages.results import curves_figure, error_table, z_figure
 from primum_lab.paper import PLANS, agreement, ordering_claims, published
+from primum_lab.race import RACES, NumberRace
+from primum_lab.settling import settling_study
 
 PAPER = [method.name for method in LEAST_SQUARES]
 EXPERIMENTS = Path(__file__).parents[1] / "results"
@@ -96,6 +99,46 @@ def test_they_are_not_continued(tmp_path):
     config = PLANS["table2"].experiment("table2", [], None, 0).config
     with pytest.raises(ResultsError, match=r"another version of primum.*read but not continued"):
         ResultStore(tmp_path, config, resume=True)
+
+
+def stored(name):
+    return json.loads((EXPERIMENTS / name / "config.json").read_text())
+
+
+def names_in(value):
+    """Yield the full names in a stored configuration that were those of the laboratory."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from names_in(inner)
+    elif isinstance(value, str) and re.match(r"primum[._](experiments|lab)\.", value):
+        yield value
+
+
+NAMED = [name for name in {**PLANS, **RACES} if set(names_in(stored(name)))]
+
+
+def test_some_committed_runs_name_the_laboratory():
+    assert {"peaking", "prior-curves", *RACES} <= set(NAMED)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_laboratory_has_its_former_name_in_results(name):
+    """Otherwise runs of the time when it was a part of primum were refused."""
+    now = {**PLANS, **RACES}[name].experiment(name, [], None, 0).config
+    assert set(names_in(stored(name))) <= set(names_in(now))
+    assert all(one.startswith("primum.experiments.") for one in names_in(now))
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [("settling", settling_study([]).config), ("safe-regression", NumberRace().config)],
+)
+def test_they_are_continued(tmp_path, name, config):
+    """By the same configuration, though this repository is without the results of single fits."""
+    shutil.copy(EXPERIMENTS / name / "config.json", tmp_path)
+    before = read_snapshot(tmp_path)["config"]
+    ResultStore(tmp_path, config, resume=True).close()
+    assert read_snapshot(tmp_path)["config"] == before
 
 
 def test_bold_includes_the_baselines():

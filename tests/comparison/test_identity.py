@@ -3,16 +3,17 @@
 import functools
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import zero_one_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from primum.comparison.store import checksum, identity_of, identity_of_data, name_differences
-from primum_lab import squared_loss
 
 
 def identity(value):
@@ -21,7 +22,7 @@ def identity(value):
 
 def scaled(factor):
     def loss(scores, y):
-        return factor * squared_loss(scores, y)
+        return factor * zero_one_loss(scores, y)
 
     return loss
 
@@ -76,8 +77,20 @@ def test_equal_content_is_equal():
 
 
 def test_installed_functions_go_by_their_name():
-    name = "primum.experiments.measures.squared_loss"
-    assert identity_of(squared_loss, "it") == {"function": name}
+    name = "primum.comparison.store.identity_of"
+    assert identity_of(identity_of, "it") == {"function": name}
+
+
+def test_a_package_that_was_renamed_keeps_its_name_in_results(monkeypatch):
+    """Its functions and classes go by their name, like those of any installed package."""
+    package, inner = types.ModuleType("renamed"), types.ModuleType("renamed.losses")
+    package.__former_name__ = "primum.former"
+    monkeypatch.setitem(sys.modules, "renamed", package)
+    exec("class Own: pass\ndef loss(scores, y): return 0.0\n", vars(inner))
+    assert identity_of(inner.loss, "it") == {"function": "primum.former.losses.loss"}
+    assert identity_of(inner.Own, "it") == {"class": "primum.former.losses.Own"}
+    del package.__former_name__
+    assert identity_of(inner.Own, "it")["class"].startswith("renamed.losses.Own, source ")
 
 
 def test_what_cannot_be_identified_is_refused():

@@ -14,20 +14,18 @@ from primum.comparison.store import FolderLock
 
 CODE = """
 import os, sys, time
-from generate import two_classes
-from primum import LeastSquaresClassifier
-from primum_lab import CrossValidation, Experiment, Method, run_experiment
+from pathlib import Path
+from primum.comparison.run import run_parallel
+from primum.comparison.store import FolderLock
 
-class Endless(LeastSquaresClassifier):
-    def fit(self, X, y):
-        open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
-        time.sleep(3600)
+def endless(folder):
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    time.sleep(3600)
 
 if __name__ == "__main__":
-    methods = [Method("endless", Endless(), sees="labeled")]
-    data, design = {"a": two_classes(60, 0, 3)[:2]}, CrossValidation(n_folds=3, n_labeled=10)
-    experiment = Experiment("test", data, design, methods, repeats=9)
-    run_experiment(experiment, sys.argv[2], n_jobs=2, verbose=False)
+    Path(sys.argv[2]).mkdir()
+    lock = FolderLock(Path(sys.argv[2]))
+    list(run_parallel(endless, [(sys.argv[1],)] * 9, n_jobs=2))
 """
 
 

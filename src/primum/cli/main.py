@@ -6,6 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 import click
 
 import primum as package
+from primum._lazy import is_installed
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -16,6 +17,8 @@ Exit codes: 0 success, 1 failure, 2 usage error, 3 partial success (some data we
 COMMANDS = ["compare", "settle", "fit", "predict"]
 # Other packages add commands as entry points of this group.
 GROUP = "primum.commands"
+# Commands that users may know of, though a package that is not on PyPI has them.
+ELSEWHERE = ("datasets", "reproduce")
 ABSENT = (
     "primum {name} is a command of the laboratory, which is not installed: in the folder of the "
     "source code, pip install ./lab"
@@ -23,8 +26,12 @@ ABSENT = (
 
 
 def added_commands() -> dict[str, EntryPoint]:
-    """Return the commands of other packages, by name."""
-    return {one.name: one for one in entry_points(group=GROUP) if one.name not in COMMANDS}
+    """Return the commands of other packages, by name; a package may be gone that left its own."""
+    return {
+        one.name: one
+        for one in entry_points(group=GROUP)
+        if one.name not in COMMANDS and is_installed(one.module.partition(".")[0])
+    }
 
 
 class Commands(click.Group):
@@ -39,7 +46,7 @@ class Commands(click.Group):
             command = getattr(import_module(f"primum.cli.{cmd_name}"), cmd_name)
         elif (added := added_commands().get(cmd_name)) is not None:
             command = added.load()
-        elif cmd_name in ("datasets", "reproduce"):
+        elif cmd_name in ELSEWHERE:
             raise click.UsageError(ABSENT.format(name=cmd_name), ctx)
         else:
             return None
