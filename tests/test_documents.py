@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
-# It has a test of its own below, and so have blocks with these words.
+# Its test is in lab/tests/pages, and blocks with these words have tests below.
 APART = {"experiments.md"}
 SEPARATELY = ("import torch", "Nystroem(gamma")
 
@@ -94,18 +94,6 @@ def test_approximate_kernels_approach_the_exact_model_as_their_page_says(capsys)
     said = re.search(r"between the scores is about (\S+), (\S+) and (\S+)\.\s", text)
     for number, promised in zip(found, map(float, said.groups()), strict=True):
         assert promised / 5 < number < promised * 5
-
-
-def test_the_example_of_the_page_on_experiments_runs(tmp_path, monkeypatch, capsys):
-    text = (ROOT / "docs" / "experiments.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    X, y = load_breast_cancer(return_X_y=True)
-    (own_data,) = python_blocks(text)
-    small = own_data.replace("repeats=20", "repeats=2").replace("n_jobs=-1", "n_jobs=1")
-    small = small.replace("LogisticRegression()", "LogisticRegression(max_iter=1000)")
-    exec(compile(small, "experiments.md", "exec"), {"X": X, "y": y})
-    assert re.search(r"^Harm\(times_worse=\d, ", capsys.readouterr().out, flags=re.MULTILINE)
-    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_readme_names_existing_commands_and_files():

@@ -9,6 +9,7 @@ from primum import (
     EMLeastSquaresClassifier,
     HealyWestmacottClassifier,
     ICLSClassifier,
+    L2SVMClassifier,
     LeastSquaresClassifier,
     USMClassifier,
 )
@@ -19,6 +20,7 @@ from primum_lab.as_published import (
     PublishedLeastSquares,
     PublishedUSM,
 )
+from primum_lab.methods import TwiceConstantSelfLearning
 
 PAIRS = [
     (PublishedLeastSquares, LeastSquaresClassifier()),
@@ -45,3 +47,16 @@ def test_the_threshold_drops_directions_of_the_twin_too(published):
     if published is not PublishedLeastSquares:
         twin = PublishedLeastSquares(rcond=1e-2).fit(X, y)
         np.testing.assert_array_equal(fitted.supervised_.coef_, twin.coef_)
+
+
+def test_the_first_svm_of_the_published_self_learning_sees_the_constant_twice():
+    X, y, X_u, _ = two_classes(12, 100, 3)
+    svm = L2SVMClassifier(costs="sum", penalize_intercept=True)
+    clf = TwiceConstantSelfLearning(svm).fit(X, y, X_unlabeled=X_u)
+    first = clone(svm).fit(np.column_stack([X, np.ones(12)]), y)
+    expected = first.decision_function(np.column_stack([X_u, np.ones(100)]))
+    np.testing.assert_allclose(clf.supervised_.decision_function(X_u), expected, atol=1e-12)
+    refit = clone(svm).fit(np.vstack([X, X_u]), clf.transduction_)
+    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-7)
+    np.testing.assert_allclose(clf.estimator_.intercept_, refit.intercept_, atol=1e-7)
+    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])

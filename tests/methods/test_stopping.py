@@ -22,7 +22,6 @@ from primum import (
     LeastSquaresClassifier,
     SelfLearningClassifier,
 )
-from primum_lab.methods import TwiceConstantSelfLearning
 
 
 class FromScratch(ClassifierMixin, BaseEstimator):
@@ -60,19 +59,6 @@ def test_self_learning_is_hard_em():
     em = EMLeastSquaresClassifier("hard").fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(self_learning.estimator_.coef_, em.coef_, atol=1e-10)
     np.testing.assert_array_equal(self_learning.transduction_[12:], em.soft_labels_)
-
-
-def test_the_first_svm_of_the_published_self_learning_sees_the_constant_twice():
-    X, y, X_u, _ = two_classes(12, 100, 3)
-    svm = L2SVMClassifier(costs="sum", penalize_intercept=True)
-    clf = TwiceConstantSelfLearning(svm).fit(X, y, X_unlabeled=X_u)
-    first = clone(svm).fit(np.column_stack([X, np.ones(12)]), y)
-    expected = first.decision_function(np.column_stack([X_u, np.ones(100)]))
-    np.testing.assert_allclose(clf.supervised_.decision_function(X_u), expected, atol=1e-12)
-    refit = clone(svm).fit(np.vstack([X, X_u]), clf.transduction_)
-    np.testing.assert_allclose(clf.estimator_.coef_, refit.coef_, atol=1e-7)
-    np.testing.assert_allclose(clf.estimator_.intercept_, refit.intercept_, atol=1e-7)
-    np.testing.assert_array_equal(clf.transduction_, np.r_[y, clf.predict(X_u)])
 
 
 def test_self_learning_around_any_classifier():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -259,3 +259,15 @@ def test_the_documented_example(tmp_path, monkeypatch):
     exec(code, names)
     assert names["results"]["note"].isna().all()
     assert "The supervised twin is Least squares" in (tmp_path / "out/report.html").read_text()
+
+
+def test_the_example_of_the_page_on_experiments_runs(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[3] / "docs" / "experiments.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True)
+    (own_data,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    small = own_data.replace("repeats=20", "repeats=2").replace("n_jobs=-1", "n_jobs=1")
+    small = small.replace("LogisticRegression()", "LogisticRegression(max_iter=1000)")
+    exec(compile(small, "experiments.md", "exec"), {"X": X, "y": y})
+    assert re.search(r"^Harm\(times_worse=\d, ", capsys.readouterr().out, flags=re.MULTILINE)
+    assert (tmp_path / "out" / "report.html").exists()

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import generate
 from generate import two_classes
 from primum.comparison.store import ResultsError, ResultStore
 from primum_lab import (
@@ -338,10 +339,10 @@ class TestLock:
             "except ValueError as problem:\n"
             "    sys.exit(str(problem))\n"
         )
-        here = Path(__file__).parent
+        folders = [Path(module).parent for module in (__file__, generate.__file__)]
         runs = {
             seed: subprocess.Popen(
-                [sys.executable, "-c", code, str(tmp_path / "new"), str(seed), here, here.parent],
+                [sys.executable, "-c", code, str(tmp_path / "new"), str(seed), *folders],
                 stderr=subprocess.PIPE,
                 text=True,
             )
