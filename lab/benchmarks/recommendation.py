@@ -30,11 +30,11 @@ from primum import compare
 from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore
 from primum.comparison.words import BASELINE
-from primum_lab.datasets import available, load
-from primum_lab.scenarios import shuffled
 from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior
 from primum.judging.recommendation import recommend
 from primum.judging.words import HELP, verdict_of
+from primum_lab.datasets import available, load
+from primum_lab.scenarios import shuffled
 
 N_UNLABELED, N_FRESH = 500, 3000
 MIN_OF_CLASS = 3  # labels of every class, as many as a comparison needs

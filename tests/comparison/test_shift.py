@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -158,3 +159,29 @@ def test_wrong_shifts_get_a_sentence(tmp_path):
     primum.compare(X, y, folder=tmp_path / "fits", **QUICK)
     with pytest.raises(ResultsError, match="shift"):
         primum.compare(X, y, shift="label", folder=tmp_path / "fits", resume=True, **QUICK)
+
+
+@pytest.mark.parametrize("shift", ["label", "covariate"])
+def test_without_overlap_the_correction_is_refused_and_nothing_claimed(shift):
+    """The comparison goes on without the correction, and its first sentence says why."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 3)) + 3 * truth[:, None]
+    X[80:] += [12, -9, 0]
+    X[:, 2] = rng.normal(size=400)
+    y = np.where(np.arange(400) < 80, truth, -1)
+    given = QUICK | {"baseline": [("none", DummyClassifier())], "methods": QUICK["methods"][:1]}
+    plain = primum.compare(X, y, **given)
+    assert plain.recommended == "ICLS"
+    found = primum.compare(X, y, shift=shift, **given)
+    assert found.verdict.startswith(f"Warning: shift='{shift}' is refused: ")
+    assert "nothing is claimed for the unlabelled ones" in found.verdict
+    assert (found.claims_withheld, found.recommended) == (True, "baseline")
+    assert set(found.table["answer"].dropna()) == {"cannot_tell"}
+    assert found.table.loss["ICLS"] == pytest.approx(plain.table.loss["ICLS"])
+    assert found.to_dict()["shift"]["refused"] == found.shift.refused
+    assert found.shares.prior == {0: (0, 1), 1: (0, 1)}
+    assert [alert.kind for alert in found.alerts].count("drift") == 0
+    assert f"shift='{shift}'" in code_of(found)
+    assert found.headline.next_step.startswith("Label some of the unlabelled rows, drawn at rand")
+    assert "any shares are possible" in found.to_markdown()

@@ -276,10 +276,13 @@ def compare(
     With ``shift="label"`` the weight of a row is the share of its class among the unlabelled rows,
     estimated from the scores of the baseline, divided by the share among the labelled ones. With
     ``shift="covariate"`` it is the out-of-fold odds of a logistic regression that the row is
-    unlabelled, clipped at the 95% quantile; this raises an error if the labelled rows are then
-    worth fewer than 20. Both can do harm if the assumption does not hold. ``shares`` of the result
-    are the shares of the classes among the unlabelled rows with 95% intervals, estimated under the
-    same assumption; with "none", that the labelled rows were drawn at random.
+    unlabelled, clipped at the 95% quantile. Either is refused, and nothing is claimed, if the
+    weighted labelled rows do not represent the unlabelled ones: they are worth fewer than 20, a
+    classifier still tells half of the unlabelled rows apart, or (label shift) no mixture of the
+    labelled classes looks like the unlabelled rows. Both can do harm if the assumption does not
+    hold. ``shares`` of the result are the shares of the classes among the unlabelled rows with 95%
+    intervals, estimated under the same assumption; with "none", that the labelled rows were drawn
+    at random.
 
     A change of the error is estimated from the rows on which a method and the baseline predict
     different classes: how many of the unlabelled rows these are, and which of the two is right on
@@ -350,6 +353,12 @@ def compare(
             random_state=seed,
         )
         alerts = alerts if copies is None else [*alerts, copies]
+
+    if weights is not None and weights.refused:
+        assumes = "rows like the labelled ones are to be predicted"
+        step = "Label some of the unlabelled rows, drawn at random, and compare again."
+        refusal = Alert("shift", weights.refused, withholds=True, assumes=assumes, next_step=step)
+        alerts = [refusal, *alerts]
 
     def result_of(records: Records) -> Comparison:
         edge = records.equivalence(loss) if equivalence is None else equivalence

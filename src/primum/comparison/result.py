@@ -39,7 +39,7 @@ from primum.comparison.settle import (
     table_of_next_rows,
     why_not,
 )
-from primum.comparison.shares import shares_in
+from primum.comparison.shares import shares_in, unknown_shares
 from primum.comparison.words import (
     BASELINE,
     IN_PYTHON,
@@ -124,7 +124,8 @@ class Comparison:
     shares : EstimatedShares or None
         The shares of the classes among the unlabelled rows: ``classes``, each with ``name``,
         ``estimate``, ``low``, ``high``; ``method``, ``assumption``, ``level``, ``n_labeled``. None
-        without unlabelled rows, or if the baseline has no scores or failed in a split.
+        without unlabelled rows, or if the baseline has no scores or failed in a split. If ``shift``
+        was refused, all intervals are from 0 to 1.
     shift : ShiftWeights or None
         What ``shift`` did: its assumption, the weights, and the effective number of labelled rows.
     failures : list of FailedFit
@@ -447,7 +448,7 @@ class Comparison:
             copies = copies_note(take_rows(table.X, table.known.labeled), table.groups)
         if any(alert.kind == "groups" for alert in self.data_alerts):
             drift = ""  # rows of the same few subjects look alike anyway
-        shift = "" if self.shift is None else self.shift.text
+        shift = "" if self.shift is None or self.shift.refused else self.shift.text
         texts = {
             **{"time": self._hurry, "drift": drift, "shift": shift, "copies": copies},
             "chosen": self._on_chosen,
@@ -467,6 +468,8 @@ class Comparison:
         """A sentence on drift, with its remedies unless one was used; empty without drift."""
         if self.drift is None or not self.drift.found:
             return ""
+        if self.shift is not None and self.shift.refused:
+            return ""  # which says more
         options = self.plan.table.target.shift_options
         return self.drift.text if self.shift else f"{self.drift.text} {options}"
 
@@ -656,7 +659,11 @@ class Comparison:
             return None
         if any(part.scores is None for part in self.records.baselines):
             return None
-        return shares_in(self.plan, RANDOM if self.shift is None else self.shift.kind)
+        if self.shift is None:
+            return shares_in(self.plan, RANDOM)
+        if self.shift.refused:
+            return unknown_shares(shares_in(self.plan, RANDOM), self.shift.kind)
+        return shares_in(self.plan, self.shift.kind)
 
     @cached_property
     def decision(self) -> Decision | None:

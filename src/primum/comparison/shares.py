@@ -16,7 +16,16 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
 from primum.comparison.plan import ComparisonPlan, rng_for, seeded
 from primum.comparison.run import fit_entry
-from primum.judging.drift import Drift, ShiftWeights, covariate_weights, label_weights
+from primum.judging.drift import (
+    Drift,
+    ShiftWeights,
+    covariate_weights,
+    label_weights,
+    no_mixture,
+    no_overlap,
+    one_of_each,
+    refused_weights,
+)
 from primum.judging.shares import (
     COVARIATE,
     LABEL,
@@ -90,21 +99,45 @@ def with_shift(
     Returns
     -------
     ComparisonPlan, ShiftWeights or None, list of str
-        The plan, the weights, and sentences on methods left out for not supporting weights.
+        The plan, the weights, and sentences on methods left out for not supporting weights. Without
+        overlap, or if no mixture of the classes explains the unlabelled rows, weights are refused:
+        the plan is unchanged, and the weights say why.
     """
     check_shift(shift, plan)
     if shift == RANDOM:
         return plan, None, []
     table, drawn = plan.table, plan.table.drawn
+    groups = table.groups_of(drawn.labeled)
     if shift == LABEL:
-        weights = label_weights(table.labels_drawn.codes, _shares_of_others(plan, LABEL))
-    else:
-        weights = covariate_weights(
-            *(take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)),
+        # Classes are handled one by one, so that weights of theirs cancel.
+        unweighted = replace(plan, table=replace(table, weight=None))
+        scored = _with_every_class(fold_scores(unweighted), table.labels.classes)
+        shares = estimate_shares(scored, table.labels.classes, LABEL)
+        weights = label_weights(table.labels_drawn.codes, shares)
+        rows, others = scored_rows(unweighted)
+        # One row of each group, or of several times that a row is held out.
+        first = np.unique(scored.units, return_index=True)[1]
+        why = no_mixture(
+            take_rows(table.X, rows[first]),
+            take_rows(table.X, others),
+            scored.codes[first],
+            (scored.scores[first], scored.unlabeled_rows(scored.unlabeled)),
+            np.array(list(shares.estimates.values())),
             prepare=prepare,
-            groups=table.groups_of(drawn.labeled),
             random_state=plan.seed,
         )
+    else:
+        both = [take_rows(table.X, rows) for rows in (drawn.labeled, drawn.unlabeled)]
+        weights = covariate_weights(*both, prepare=prepare, groups=groups, random_state=plan.seed)
+        why = no_overlap(
+            one_of_each(both[0], groups),
+            one_of_each(both[1], table.groups_of(drawn.unlabeled)),
+            one_of_each(weights.weight, groups),
+            prepare=prepare,
+            random_state=plan.seed,
+        )
+    if why:
+        return plan, refused_weights(shift, len(weights.weight), why), []
     weight = np.ones(table.n_rows)
     weight[drawn.labeled] = weights.weight
     weighed = [entry for entry in plan.methods if entry.weighs_rows]
@@ -143,17 +176,32 @@ def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
     return without_known(shares, counts, table.n_unlabeled, len(table.drawn.unlabeled))
 
 
+def unknown_shares(shares: EstimatedShares | None, shift: str) -> EstimatedShares | None:
+    """Return shares of which nothing is known, because the correction for a shift was refused."""
+    if shares is None:
+        return None
+    classes = [replace(one, estimate=one.labeled, low=0.0, high=1.0) for one in shares.classes]
+    why = f"any shares are possible, because shift={shift!r} was refused"
+    return replace(shares, classes=classes, method="unknown", assumption=why)
+
+
 def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
     """Return the class shares among all rows whose labels were not drawn at random."""
+    classes = plan.table.labels.classes
     if shift == LABEL:  # classes are handled one by one, so that their weights cancel
         plan = replace(plan, table=replace(plan.table, weight=None))
-    scored, classes = fold_scores(plan), plan.table.labels.classes
-    if shift == LABEL and len(lacking := np.setdiff1d(np.arange(len(classes)), scored.codes)):
+        return estimate_shares(_with_every_class(fold_scores(plan), classes), classes, shift)
+    return estimate_shares(fold_scores(plan), classes, shift)
+
+
+def _with_every_class(scored: CrossFittedScores, classes: AnyArray) -> CrossFittedScores:
+    """Return scores; raise an error if no row of some class is held out."""
+    if len(lacking := np.setdiff1d(np.arange(len(classes)), scored.codes)):
         raise ValueError(
             f"shift='label' looks at held-out rows of every class, and cv holds out none of class "
             f"{classes.tolist()[lacking[0]]!r}: pass other splits, or leave it out."
         )
-    return estimate_shares(scored, classes, shift)
+    return scored
 
 
 def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
@@ -170,24 +218,29 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
         Scores of the rows that the folds of the first repeat hold out, and of all rows whose labels
         were not drawn at random.
     """
-    table, labels, others = plan.table, plan.table.labels, plan.table.drawn.unlabeled
-    n_others = len(others)
-    if n_others > MAX_SCORED:
-        others = np.sort(rng_for(plan.seed, "shares").choice(others, MAX_SCORED, replace=False))
-    folds = plan.folds(0)
+    table, folds = plan.table, plan.folds(0)
+    rows, others = scored_rows(plan)
     with one_blas_thread():
         scored = [_scores_of(plan, number, others) for number in range(len(folds))]
-    rows = labels.labeled[np.concatenate([fold.test for fold in folds])]
     return CrossFittedScores(
         table.target.y[rows],
         np.concatenate([held_out for held_out, _ in scored]),
         np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds]),
         np.array([unlabeled for _, unlabeled in scored]),
-        n_others,
+        len(table.drawn.unlabeled),
         table.weight_of(rows),
         _units(rows, table.groups),
         _n_groups(plan),
     )
+
+
+def scored_rows(plan: ComparisonPlan) -> tuple[Index, Index]:
+    """Return the rows that folds hold out, and other rows, of which ``fold_scores`` has scores."""
+    others = plan.table.drawn.unlabeled
+    if len(others) > MAX_SCORED:
+        others = np.sort(rng_for(plan.seed, "shares").choice(others, MAX_SCORED, replace=False))
+    held_out = np.concatenate([fold.test for fold in plan.folds(0)])
+    return plan.table.labels.labeled[held_out], others
 
 
 def _units(rows: Index, groups: AnyArray | None) -> AnyArray | None:

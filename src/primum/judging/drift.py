@@ -26,8 +26,30 @@ which adds a little bias and removes much variance. The effective sample size (K
 
     (sum w)^2 / sum w^2,
 
-the number of rows of equal weights that give a mean of the same variance. If it is below 20, the
-labelled rows cannot represent the unlabelled ones, and covariate weights raise an error.
+the number of rows of equal weights that give a mean of the same variance.
+
+**Weights are refused** where they cannot do this, because the rows do not overlap or the assumption
+does not hold. The effective size does not show it: where no labelled row is like the unlabelled
+ones, all odds are extreme, and clipped they are all alike. So two classifiers are fitted to one
+half of the rows, with the weights, and predict the kind of the other half.
+
+* Covariate shift: the weighted labelled rows should be like the unlabelled ones. The share of the
+  unlabelled rows that classifiers tell from the weighted labelled ones (2 accuracy - 1, a lower
+  bound on the total variation distance) is what the clipped weights leave unrepresented. Weights
+  are refused if it is half or more, or if the effective size is below 20.
+* Label shift: p_U is a mixture of the p_L(x | y). Let h(x) be 1 where a row is taken for an
+  unlabelled one, m_k its mean over the held-out labelled rows of class k, g(x) the scores of the
+  baseline and A_jk their class means. The shares that match the mean score are q = A^-T mean_U g,
+  so with r = h - g'A^-1 m, whose mean is 0 in every class, the statistic is
+
+      T = mean_U h - q'm = mean_U r,    variance = s_U^2 / n_U + sum_k q_k^2 s_k^2 / n_k,
+
+  with the variances of r, which allows for the estimated shares; singular values of A below 0.2 are
+  left out, because then scores do not tell the shares. Variances include one more row with the
+  largest residual. T is the share of the unlabelled rows that no mixture explains. Scores can
+  saturate far from the labelled rows, so the classifiers see the rows, and a third one the scores.
+  Weights are refused if the p-value of T, adjusted by Holm's method, is below 0.01 for a mean T
+  of 0.1 or more.
 """
 
 import warnings
@@ -62,6 +84,15 @@ CLIPPED_AT = 0.95
 # The least effective sample size of covariate weights, in labelled rows: with fewer, hardly any
 # difference between models could be told from chance.
 MIN_EFFECTIVE_ROWS = 20
+# The share of the unlabelled rows that covariate weights may leave unrepresented.
+MAX_UNREPRESENTED = 0.5
+# The share of the unlabelled rows that no mixture of the labelled classes explains and that does
+# not matter: an accuracy of 55%, as for drift.
+MIN_UNEXPLAINED = 0.1
+# Singular values of class means of scores below this do not tell the shares of the classes.
+MIN_TELLING_VALUE = 0.2
+# The largest residual of a class counts as at least this, because few rows may show none.
+MIN_RESIDUAL = 0.3
 # The least share of a class in label weights: with the weight 0 its rows would not count at all,
 # and estimates of shares below this are mostly chance.
 MIN_CLASS_SHARE = 0.005
@@ -150,7 +181,7 @@ def find_drift(
     halves = StratifiedKFold(2, shuffle=True, random_state=random_state)
     tests = np.array(
         [
-            _test_half(_prepared(prepare, X), _classifiers(random_state), X, kind, *half)
+            _test_half(prepare, _classifiers(random_state), X, kind, *half)
             for half in halves.split(X, kind)
         ]
     )  # by half and classifier: the share of right predictions, and the p-value
@@ -194,13 +225,21 @@ def _test_half(
     prepare: Any, classifiers: Sequence[Any], X: Any, kind: Index, train: Index, test: Index
 ) -> list[tuple[float, float]]:
     """Return, for each classifier, its share of right predictions on the test half, and p."""
+    rows, held_out = _as_numbers(prepare, X, kind, train, test)
     with warnings.catch_warnings():
         # A rough classifier is good enough: the test is valid for any.
         warnings.simplefilter("ignore")
-        rows = prepare.fit_transform(take_rows(X, train), kind[train])
-        held_out = prepare.transform(take_rows(X, test))
         guesses = [clf.fit(rows, kind[train]).predict(held_out) for clf in classifiers]
     return [_fisher_test(guess, kind[test]) for guess in guesses]
+
+
+def _as_numbers(prepare: Any, X: Any, kind: Index, train: Index, test: Index) -> tuple[Any, Any]:
+    """Return training and held-out rows as numbers, by a transformer fitted to the former."""
+    prepare = _prepared(prepare, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = prepare.fit_transform(take_rows(X, train), kind[train])
+        return rows, prepare.transform(take_rows(X, test))
 
 
 def _fisher_test(guess: Index, truth: Index) -> tuple[float, float]:
@@ -245,10 +284,13 @@ class ShiftWeights:
         What is assumed.
     weight : array of shape (n_labeled,)
         Weights of the labelled rows, 1 on average.
+    refused : str
+        Why the weights were not used, in a sentence; then all are 1. Empty if they were.
     """
 
     kind: str
     weight: Floats
+    refused: str = ""
 
     @property
     def effective_size(self) -> float:
@@ -257,7 +299,9 @@ class ShiftWeights:
 
     @property
     def text(self) -> str:
-        """What was done, and what it assumes, in two sentences."""
+        """What was done, and what it assumes, in two sentences; or why nothing was done."""
+        if self.refused:
+            return self.refused
         clipped = f", clipped at their {CLIPPED_AT:.0%} quantile" if self.kind == COVARIATE else ""
         return (
             f"Losses are weighted to estimate those on the unlabelled rows (shift={self.kind!r}), "
@@ -273,6 +317,7 @@ class ShiftWeights:
             "assumption": ASSUMPTIONS[self.kind],
             "effective_size": self.effective_size,
             "n_labeled": len(self.weight),
+            "refused": self.refused,
             "text": self.text,
         }
 
@@ -346,15 +391,189 @@ def covariate_weights(
     """
     odds = _odds_of_unlabeled(X_labeled, X_unlabeled, prepare, groups, random_state)
     weight = np.minimum(odds, np.quantile(odds, CLIPPED_AT))
-    weights = ShiftWeights(COVARIATE, weight / weight.mean())
-    if weights.effective_size < MIN_EFFECTIVE_ROWS:
-        raise ValueError(
-            f"With shift='covariate' the {len(odds)} labelled rows are worth "
-            f"{weights.effective_size:.1f}, fewer than {MIN_EFFECTIVE_ROWS}: they are too few, or "
-            "too unlike the unlabelled rows, to represent them, so label more rows, drawn at "
-            "random, or leave shift out."
+    return ShiftWeights(COVARIATE, weight / weight.mean())
+
+
+def no_overlap(
+    X_labeled: Any,
+    X_unlabeled: Any,
+    weight: Floats,
+    *,
+    prepare: Any = None,
+    random_state: int = 0,
+) -> str:
+    """Return why weighted labelled rows do not represent the unlabelled ones; empty if they do.
+
+    Rows of a group are alike, so pass one of each, with its weight.
+    """
+    if (size := effective_size(weight)) < MIN_EFFECTIVE_ROWS:
+        return (
+            f"with these weights the {len(weight)} labelled rows are worth {size:.1f}, fewer than "
+            f"{MIN_EFFECTIVE_ROWS}, so they cannot represent the unlabelled ones"
         )
-    return weights
+    halves = _weighted_halves(
+        X_labeled, X_unlabeled, weight, None, prepare=prepare, random_state=random_state
+    )
+    shares = []
+    for half in halves:
+        weight = half.weight / half.weight.sum()
+        shares.append([of_u.mean() - weight @ of_l for of_l, of_u in half.taken])
+    unrepresented = float(np.mean(shares, axis=0).max())
+    if unrepresented < MAX_UNREPRESENTED:
+        return ""
+    return (
+        "hardly any labelled rows are like the unlabelled ones (even with weights, a classifier "
+        f"tells the two apart with {(1 + unrepresented) / 2:.0%} accuracy, where 50% is chance), "
+        "so they cannot represent these"
+    )
+
+
+def no_mixture(
+    X_labeled: Any,
+    X_unlabeled: Any,
+    codes: Index,
+    scores: tuple[Floats, Floats],
+    shares: Floats,
+    *,
+    prepare: Any = None,
+    random_state: int = 0,
+) -> str:
+    """Return why no mixture of the labelled classes explains the unlabelled rows, or nothing.
+
+    ``codes`` (n_labeled,) are the classes, ``scores`` the out-of-fold scores of the labelled
+    (n_labeled, n_classes) and of the unlabelled rows, ``shares`` (n_classes,) the estimated ones.
+    """
+    counts = np.bincount(codes, minlength=len(shares))
+    weight = (np.maximum(shares, MIN_CLASS_SHARE) / np.maximum(counts, 1))[codes]
+    halves = _weighted_halves(
+        X_labeled, X_unlabeled, weight, scores, prepare=prepare, random_state=random_state
+    )
+    tests = []
+    for half in halves:
+        of_labeled, of_unlabeled = scores[0][half.labeled], scores[1][half.unlabeled]
+        tests.append(
+            [
+                mixture_test(taken, (of_labeled, of_unlabeled), codes[half.labeled], shares)
+                for taken in half.taken
+            ]
+        )
+    found = np.array(tests)  # by half and classifier: T, and its p-value
+    p_value, unexplained = float(holm(found[..., 1].ravel()).min()), found[..., 0].mean(axis=0)
+    if p_value >= DRIFT_SIGNIFICANCE or unexplained.max() < MIN_UNEXPLAINED:
+        return ""
+    return (
+        "the unlabelled rows are no mixture of the labelled classes (even with the best shares, a "
+        f"classifier tells them apart with {(1 + unexplained.max()) / 2:.0%} accuracy, where 50% "
+        "is chance), so more than the shares of the classes differs"
+    )
+
+
+def mixture_test(
+    taken: tuple[Floats, Floats], scores: tuple[Floats, Floats], codes: Index, shares: Floats
+) -> tuple[float, float]:
+    """Return (T, p-value) of a mixture of classes, as the module describes it.
+
+    ``taken`` (n_labeled,), (n_unlabeled,) says which held-out rows are taken for unlabelled ones.
+    """
+    n_classes = len(shares)
+    counts = np.bincount(codes, minlength=n_classes)
+    one_hot = np.eye(n_classes)[codes] / np.maximum(counts, 1)[codes][:, None]
+    means = one_hot.T @ scores[0]
+    coef = np.linalg.pinv(means, rcond=MIN_TELLING_VALUE / np.linalg.norm(means, 2)) @ (
+        one_hot.T @ taken[0]
+    )
+    of_labeled, of_unlabeled = (h - g @ coef for h, g in zip(taken, scores, strict=True))
+    of_class = one_hot.T @ of_labeled
+    parts = [(of_unlabeled, 1.0)]
+    parts += [(of_labeled[codes == k], shares[k]) for k in range(n_classes) if counts[k]]
+    variances, freedom = [], []
+    for values, share in parts:
+        n_rows = len(values)
+        largest = max(float(np.abs(values - values.mean()).max()), MIN_RESIDUAL)
+        variance = values.var() * n_rows / max(n_rows - 1, 1) + largest**2 / n_rows
+        variances.append(share**2 * variance / n_rows)
+        freedom.append(max(n_rows - 1, 1))
+    variance = np.array(variances)
+    statistic = float(of_unlabeled.mean() - shares @ of_class)
+    degrees = variance.sum() ** 2 / np.sum(variance**2 / np.array(freedom))
+    return statistic, float(stats.t.sf(statistic / np.sqrt(variance.sum()), degrees))
+
+
+@dataclass(frozen=True)
+class WeightedHalf:
+    """Held-out rows of one half, and what classifiers fitted to the other half take them for.
+
+    Attributes
+    ----------
+    labeled, unlabeled : array of int
+        Positions of the rows.
+    weight : array of shape (n_labeled,)
+        Weights of the labelled ones.
+    taken : list of (array, array)
+        For each classifier, 1.0 where a labelled, or an unlabelled, row is taken for an unlabelled
+        one.
+    """
+
+    labeled: Index
+    unlabeled: Index
+    weight: Floats
+    taken: list[tuple[Floats, Floats]]
+
+
+def _weighted_halves(
+    X_labeled: Any,
+    X_unlabeled: Any,
+    weight: Floats,
+    scores: tuple[Floats, Floats] | None,
+    *,
+    prepare: Any,
+    random_state: int,
+) -> list[WeightedHalf]:
+    """Return what classifiers say of each half of the rows, given the other half with weights.
+
+    With scores, a further classifier sees these instead of the rows.
+    """
+    rng = np.random.default_rng(random_state)
+    at_labeled, at_unlabeled = (
+        np.sort(rng.choice(size, min(size, MAX_DRIFT_ROWS), replace=False))
+        for size in (count_rows(X_labeled), count_rows(X_unlabeled))
+    )
+    n_labeled, n_unlabeled = len(at_labeled), len(at_unlabeled)
+    X = stack_rows([take_rows(X_labeled, at_labeled), take_rows(X_unlabeled, at_unlabeled)])
+    kind = np.repeat([0, 1], [n_labeled, n_unlabeled])
+    # Both kinds have the same weight in all, so that guessing is right half of the time.
+    own = weight[at_labeled]
+    row_weight = np.concatenate([own / own.sum(), np.full(n_unlabeled, 1 / n_unlabeled)])
+    row_weight *= len(kind) / 2
+    halves = []
+    for train, test in StratifiedKFold(2, shuffle=True, random_state=random_state).split(X, kind):
+        views = [_as_numbers(prepare, X, kind, train, test)] * 2
+        classifiers = _classifiers(random_state)
+        if scores is not None:
+            of_rows = np.concatenate([scores[0][at_labeled], scores[1][at_unlabeled]])
+            views.append((of_rows[train], of_rows[test]))
+            classifiers.append(_classifiers(random_state)[1])
+        is_labeled, taken = kind[test] == 0, []
+        for classifier, (known, held_out) in zip(classifiers, views, strict=True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                classifier.fit(known, kind[train], sample_weight=row_weight[train])
+                guess = classifier.predict(held_out).astype(np.float64)
+            taken.append((guess[is_labeled], guess[~is_labeled]))
+        labeled, unlabeled = test[is_labeled], test[~is_labeled] - n_labeled
+        halves.append(
+            WeightedHalf(at_labeled[labeled], at_unlabeled[unlabeled], own[labeled], taken)
+        )
+    return halves
+
+
+def refused_weights(kind: str, n_rows: int, why: str) -> ShiftWeights:
+    """Return weights of 1, with the reason for it."""
+    text = (
+        f"shift={kind!r} is refused: {why}. Errors and intervals here are those of rows "
+        "like the labelled ones, and nothing is claimed for the unlabelled ones."
+    )
+    return ShiftWeights(kind, np.ones(n_rows), text)
 
 
 def _odds_of_unlabeled(
