@@ -57,18 +57,10 @@ OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class EntropyProblem:
-    """The function f.
+    """The function f of rows X (n, n_columns), labelled ones first.
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_labeled + n_unlabeled, n_columns)
-        Labelled rows, then unlabelled ones.
-    targets : array of shape (n_labeled, n_classes)
-        One-hot labels, also for two classes.
-    weight : array of shape (n_labeled + n_unlabeled,)
-        The weights v.
-    ridge : array of shape (n_columns,)
-        Penalty of each column.
+    ``targets`` (n_labeled, K) are one-hot labels, also for two classes, ``weight`` (n,) the weights
+    v, and ``ridge`` (n_columns,) the penalties.
     """
 
     X: Any
@@ -163,30 +155,19 @@ def descend(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int
         method="L-BFGS-B",
         options={"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter},
     )
-    w, value, gradient = result.x, float(result.fun), result.jac
-    if result.nit < max_iter:
-        w, value, gradient = _polish(problem, w, value, gradient, tol)
-    slope = float(np.abs(gradient).max())
-    return Descent(w.reshape(start.shape), value, slope, int(result.nit))
-
-
-def _polish(
-    problem: EntropyProblem, w: Floats, value: float, gradient: Floats, tol: float
-) -> tuple[Floats, float, Floats]:
-    """Return the point after Newton steps, each of which lowers the slopes and does not raise f.
-
-    If f is not convex, a step may lead away from the minimum; such a step is not taken.
-    """
-    for _ in range(MAX_POLISHING_STEPS):
-        slope = np.abs(gradient).max()
+    w, value, slopes = result.x, float(result.fun), result.jac
+    # Newton steps, each of which lowers the slopes and does not raise f. If f is not convex, a step
+    # may lead away from the minimum; such a step is not taken.
+    for _ in range(MAX_POLISHING_STEPS if result.nit < max_iter else 0):
+        slope = np.abs(slopes).max()
         if slope <= tol:
             break
-        step, _ = cg(problem.hessian(w), gradient, maxiter=MAX_PRODUCTS)
-        lower, gradient_there = problem.at(w - step)
-        if np.abs(gradient_there).max() >= slope or lower > value + OBJECTIVE_ROUNDING * abs(value):
+        step, _ = cg(problem.hessian(w), slopes, maxiter=MAX_PRODUCTS)
+        lower, slopes_there = problem.at(w - step)
+        if np.abs(slopes_there).max() >= slope or lower > value + OBJECTIVE_ROUNDING * abs(value):
             break
-        w, value, gradient = w - step, lower, gradient_there
-    return w, value, gradient
+        w, value, slopes = w - step, lower, slopes_there
+    return Descent(w.reshape(start.shape), value, float(np.abs(slopes).max()), int(result.nit))
 
 
 # L-BFGS multiplies squared differences of gradients, which are of the order of the values of X: the
@@ -285,46 +266,47 @@ class EntropyLogisticClassifier(LinearMachine):
     max_iter: int = 10000
 
     def _fit_data(self, data: MachineData) -> None:
-        _refuse_large_values(data)
-        twin = self.supervised_ = self._fit_twin(data)
-        problem = self._problem(data)
+        L, X = data.n_labeled, data.X
+        largest = float(abs(X).max())
+        if largest > MAX_FEATURE:  # products in the search would overflow
+            raise ValueError(
+                f"X has values up to {largest:.1e}, so logistic regression would overflow: rescale "
+                "the features, for example with StandardScaler."
+            )
+
+        # The twin. The search continues from wherever it stopped, and issues its own warning.
+        weight = data.weight.copy()
+        twin = self.supervised_ = LogisticRegression(
+            C=1.0 / (2.0 * weight[:L].sum() * self.alpha),
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels = data.given.labels.values[data.given.known]
+            features = X[:L, : X.shape[1] - int(self.fit_intercept)]
+            twin.fit(features, labels, sample_weight=weight[:L])
+        base.copy_feature_names(self, twin)
+
+        # The objective, and its lowest local minimum near the twin.
+        weight[:L] /= weight[:L].sum()
+        if data.n_unlabeled:
+            weight[L:] *= self.unlabeled_weight / weight[L:].sum()
+        one_hot = data.y > 0 if data.y.ndim == 2 else np.column_stack([data.y < 0, data.y > 0])
+        ridge = self._ridge(X.shape[1])
+        problem = EntropyProblem(X, one_hot.astype(np.float64), weight, ridge)
         start = np.column_stack([twin.coef_, twin.intercept_][: 1 + int(self.fit_intercept)])
         self.supervised_objective_, _ = problem.at(start)
         lowest = lowest_descent(problem, start, tol=self.tol, max_iter=self.max_iter)
-        self.objective_, self.gap_ = lowest.value, lowest.slope
+        self.objective_ = lowest.value
+        self.gap_ = lowest.slope
         self.n_iter_ = lowest.n_iter + int(twin.n_iter_.max())
         self.converged_ = lowest.slope <= self.tol
         if not self.converged_:
             where = f"with a partial derivative of {self.gap_:.1e}, not within"
             base.warn_short_of_tol(self, lowest.n_iter, where)
         self._remember(data.classes, lowest.W)
-
-    def _fit_twin(self, data: MachineData) -> LogisticRegression:
-        """Return scikit-learn's logistic regression on the labelled rows."""
-        L, d = data.n_labeled, data.X.shape[1] - int(self.fit_intercept)
-        weight, given = data.weight[:L], data.given
-        twin = LogisticRegression(
-            C=1.0 / (2.0 * weight.sum() * self.alpha),
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        with warnings.catch_warnings():
-            # The search continues from wherever the twin stopped, and issues its own warning.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            labels = given.labels.values[given.known]
-            twin.fit(data.X[:L, :d], labels, sample_weight=weight)
-        base.copy_feature_names(self, twin)
-        return twin
-
-    def _problem(self, data: MachineData) -> EntropyProblem:
-        L, weight = data.n_labeled, data.weight.copy()
-        weight[:L] /= weight[:L].sum()
-        if data.n_unlabeled:
-            weight[L:] *= self.unlabeled_weight / weight[L:].sum()
-        one_hot = data.y > 0 if data.y.ndim == 2 else np.column_stack([data.y < 0, data.y > 0])
-        ridge = self._ridge(data.X.shape[1])
-        return EntropyProblem(data.X, one_hot.astype(np.float64), weight, ridge)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the class probabilities of the model.
@@ -340,13 +322,3 @@ class EntropyLogisticClassifier(LinearMachine):
             One column per class, in the order of ``classes_``.
         """
         return base.logistic_probabilities(self.decision_function(X))
-
-
-def _refuse_large_values(data: MachineData) -> None:
-    """Raise an error if products in the search would overflow."""
-    largest = float(abs(data.X).max())
-    if largest > MAX_FEATURE:
-        raise ValueError(
-            f"X has values up to {largest:.1e}, so logistic regression would overflow: rescale "
-            "the features, for example with StandardScaler."
-        )

@@ -32,24 +32,18 @@ from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats
 from primum._warnings import warn
 from primum.methods import base
-from primum.methods.svm.newton import HingeCosts, Machine, machine_at, minimize, newton_system
+from primum.methods.svm.newton import HingeCosts, machine_at, minimize, newton_system
 from primum.reading.data import ClassArguments, in_memory, read_arguments, refuse_other_library
 
 
 @dataclass(frozen=True)
 class MachineData:
-    """Labelled rows, then unlabelled ones; rows of weight zero are left out.
+    """Labelled rows, then unlabelled ones, all of positive weight.
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_labeled + n_unlabeled, n_columns)
-        In double precision, with a final column of ones if there is an intercept.
-    y : array of shape (n_labeled,), or (n_labeled, n_classes) for more than two classes
-        Labels -1 and 1: of the second of two classes, or of every class against the rest.
-    weight : array of shape (n_labeled + n_unlabeled,)
-        Weight of each row.
-    given : FitArguments
-        The arguments of ``fit``.
+    X (n, n_columns) is in double precision, an array or a CSR matrix, with a final column of ones
+    if there is an intercept. y (n_labeled,) are labels -1 and 1 of the second of two classes, or
+    (n_labeled, K) of every class against the rest. weight (n,) is that of every row, and given are
+    the arguments of ``fit``.
     """
 
     X: Any
@@ -71,38 +65,6 @@ class MachineData:
     def n_unlabeled(self) -> int:
         """Number of unlabelled rows of positive weight."""
         return len(self.weight) - len(self.y)
-
-    def transduction(self, shares: Floats) -> AnyArray:
-        """Return the class of every row, known or by its share of the second class.
-
-        The rows of X come first, then those of X_unlabeled.
-        """
-        labels, n = self.given.labels, self.given.X.shape[0]
-        codes = np.empty(n + len(shares) - len(labels.unlabeled), dtype=np.intp)
-        codes[labels.labeled] = labels.codes
-        codes[np.append(labels.unlabeled, np.arange(n, len(codes)))] = shares > 0.5
-        return self.classes[codes]
-
-
-def read_machine_data(
-    estimator: "LinearMachine", X: Any, y: Any, X_unlabeled: Any, sample_weight: Any
-) -> MachineData:
-    """Validate the arguments of ``fit`` and stack the rows that the machine uses."""
-    several = estimator._several_classes
-    given = read_arguments(estimator, X, y, X_unlabeled, sample_weight, multi_class=several)
-    refuse_other_library(estimator, given.home)
-    labels, index, more = given.labels, given.labels.labeled[given.known], given.X[:0]
-    if estimator._uses_unlabeled:
-        index = np.concatenate([index, labels.unlabeled[given.unknown]])
-        more = in_memory(estimator, given.more)
-    ordered = len(labels.unlabeled) == 0 and len(index) == given.X.shape[0]
-    weight = np.ones(len(index)) if given.weight is None else given.weight[index]
-    return MachineData(
-        X=with_constant([given.X if ordered else given.X[index], more], estimator.fit_intercept),
-        y=2.0 * labels.targets[given.known] - 1.0,
-        weight=np.append(weight, np.ones(more.shape[0])),
-        given=given,
-    )
 
 
 def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
@@ -138,7 +100,25 @@ class LinearMachine(
     )
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self, warm_start=self.warm_start):
-            data = read_machine_data(self, X, y, X_unlabeled, sample_weight)
+            several = self._several_classes
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight, multi_class=several)
+            refuse_other_library(self, given.home)
+            # The rows that have weight, labelled ones first; they are not copied for their order.
+            labels = given.labels
+            index = labels.labeled[given.known]
+            more = given.X[:0]
+            if self._uses_unlabeled:
+                index = np.concatenate([index, labels.unlabeled[given.unknown]])
+                more = in_memory(self, given.more)
+            ordered = len(labels.unlabeled) == 0 and len(index) == given.X.shape[0]
+            rows = [given.X if ordered else given.X[index], more]
+            weight = np.ones(len(index)) if given.weight is None else given.weight[index]
+            data = MachineData(
+                X=with_constant(rows, self.fit_intercept),
+                y=2.0 * labels.targets[given.known] - 1.0,
+                weight=np.append(weight, np.ones(more.shape[0])),
+                given=given,
+            )
             with one_blas_thread():
                 self._fit_data(data)
         return self
@@ -189,7 +169,13 @@ class TransductiveMachine(LinearMachine):
     def _remember_labels(self, data: MachineData, w: Floats, labels: Floats) -> None:
         """Store an SVM and the labels -1 and 1 of the unlabelled rows."""
         self._remember(data.classes, w)
-        self.transduction_ = data.transduction(self._shares(data, labels > 0))
+        shares = self._shares(data, labels > 0)
+        # The class of every row, known or not: the rows of X, then those of X_unlabeled.
+        known, n = data.given.labels, data.given.X.shape[0]
+        codes = np.empty(n + len(shares) - len(known.unlabeled), dtype=np.intp)
+        codes[known.labeled] = known.codes
+        codes[np.append(known.unlabeled, np.arange(n, len(codes)))] = shares > 0.5
+        self.transduction_ = data.classes[codes]
 
     def _shares(self, data: MachineData, shares: AnyArray) -> Floats:
         """Return the share of the second class for all unlabelled rows, given those with weight.
@@ -301,31 +287,30 @@ class L2SVMClassifier(LinearMachine):
         """Return a function that fits to labels -1 and 1 of rows, from the last solution."""
         system = newton_system(X, self._ridge(X.shape[1]))
         cost = weight / weight.sum() if self.costs == "mean" else weight
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        self.n_features_in_, self.solver_ = X.shape[1] - int(self.fit_intercept), system.name
+        self.n_features_in_ = X.shape[1] - int(self.fit_intercept)
+        self.solver_ = system.name
 
         def refit(classes: AnyArray, y: Floats) -> L2SVMClassifier:
             nonlocal last
             signs = np.ascontiguousarray(np.atleast_2d(y.T))  # one-versus-rest
             if last is None or last.shape != (len(signs), X.shape[1]):
                 last = np.zeros((len(signs), X.shape[1]))
-            machines = [
-                minimize(system, HingeCosts(sign, cost), machine_at(system, w), **limits)
-                for sign, w in zip(signs, last, strict=True)
-            ]
+            machines = []
+            for sign, w in zip(signs, last, strict=True):
+                start, costs = machine_at(system, w), HingeCosts(sign, cost)
+                machines.append(
+                    minimize(system, costs, start, tol=self.tol, max_iter=self.max_iter)
+                )
             last = np.stack([machine.w for machine in machines])
-            return self._keep(classes, machines)
+            slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
+            if not slowest.converged:
+                warn(
+                    f"{type(self).__name__} stopped after max_iter={self.max_iter} Newton steps "
+                    "before reaching tol; raise max_iter or tol, or scale the features.",
+                    ConvergenceWarning,
+                )
+            self.objective_ = sum(machine.objective for machine in machines)
+            self.n_iter_ = slowest.n_iter
+            return self._remember(classes, last)
 
         return refit
-
-    def _keep(self, classes: AnyArray, machines: list[Machine]) -> Self:
-        slowest = max(machines, key=lambda machine: (not machine.converged, machine.n_iter))
-        if not slowest.converged:
-            warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} Newton steps before "
-                "reaching tol; raise max_iter or tol, or scale the features.",
-                ConvergenceWarning,
-            )
-        self.objective_ = sum(machine.objective for machine in machines)
-        self.n_iter_ = slowest.n_iter
-        return self._remember(classes, np.stack([machine.w for machine in machines]))

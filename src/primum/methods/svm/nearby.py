@@ -20,7 +20,6 @@ The difference of two such matrices is the diagonal H - H_0, and b is what remai
 takes one product with N, and no product with K or X.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -41,41 +40,37 @@ MIN_PRECONDITIONED_STEPS, EQUATIONS_PER_STEP = 4, 10
 MIN_COST_SHARE = 1e-3
 
 
-class Nearby(NewtonSystem):
-    """Conjugate gradients, preconditioned by the last matrix that was inverted."""
+def nearby_steps(
+    change: Callable[[Floats], Floats],
+    preconditioned: Callable[[Floats], Floats],
+    residual: Floats,
+    enough: float,
+) -> tuple[Floats, Floats] | None:
+    """Solve for a residual by conjugate gradients, until the square of the error is small.
 
-    exact = False
-
-    def _steps(
-        self, change: Callable[[Floats], Floats], residual: Floats, enough: float
-    ) -> tuple[Floats, Floats] | None:
-        """Solve for a residual until the square of the error, estimated with A_0, is small.
-
-        ``change`` multiplies by A - A_0. Return the solution and what is left of the residual, or
-        None if the steps do not suffice.
-        """
-        direction, image = self._preconditioned(residual), residual  # image: under A_0
-        solution, square = np.zeros_like(residual), float(residual @ direction)
-        for _ in range(max(MIN_PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
-            if square <= enough:
-                return solution, residual
-            of_A = image + change(direction)
-            length = square / float(direction @ of_A)
-            solution, residual = solution + length * direction, residual - length * of_A
-            z, before = self._preconditioned(residual), square
-            square = float(residual @ z)
-            direction = z + (square / before) * direction
-            image = residual + (square / before) * image
-        return (solution, residual) if square <= enough else None
-
-    @abstractmethod
-    def _preconditioned(self, residual: Floats) -> Floats:
-        """Return the solution of the system with A_0."""
+    ``change`` multiplies by A - A_0, and ``preconditioned`` solves with A_0, which also estimates
+    the error. Return the solution and what is left of the residual, or None if the steps do not
+    suffice.
+    """
+    direction, image = preconditioned(residual), residual  # image: under A_0
+    solution, square = np.zeros_like(residual), float(residual @ direction)
+    for _ in range(max(MIN_PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
+        if square <= enough:
+            return solution, residual
+        of_A = image + change(direction)
+        length = square / float(direction @ of_A)
+        solution, residual = solution + length * direction, residual - length * of_A
+        z, before = preconditioned(residual), square
+        square = float(residual @ z)
+        direction = z + (square / before) * direction
+        image = residual + (square / before) * image
+    return (solution, residual) if square <= enough else None
 
 
-class NearbyPrimal(Nearby):
+class NearbyPrimal(NewtonSystem):
     """For more rows than columns; the unknowns are the coefficients."""
 
+    exact = False
     name = "primal"
 
     def __init__(self, system: Primal) -> None:
@@ -89,43 +84,38 @@ class NearbyPrimal(Nearby):
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
     ) -> tuple[Floats, Floats]:
         if self._inverse is not None and h.any():
-            residual = self.X.T @ (rho - h * o) - self.ridge * w
-            step = self._steps(self._change(h), residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
-            if step is not None:
-                return w + step[0], o + self.X @ step[0]
+            change = h - self._h
+            changed = (np.abs(change) > COST_ROUNDING * h.max()).nonzero()[0]
+            if not np.array_equal(changed, self._changed):
+                self._changed, self._rows = changed, self.X[changed]
+            inverse, X, changes = self._inverse, self._rows, change[changed]
+            steps = nearby_steps(
+                lambda direction: X.T @ (changes * (X @ direction)),
+                lambda right: np.asarray(inverse @ right),
+                self.X.T @ (rho - h * o) - self.ridge * w,
+                (SOLUTION_ERROR_SHARE * accuracy) ** 2,
+            )
+            if steps is not None:
+                return w + steps[0], o + self.X @ steps[0]
         return super().solve(h, rho, w, o, accuracy)
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
         v, factor = self.system.factorized(h, self.X.T @ rho)
-        self._inverse, self._h = None if factor is None else _inverse(factor), h.copy()
+        self._h = h.copy()
+        self._inverse = None
+        if factor is not None:
+            lower = np.tril(lapack.dpotri(factor, lower=1)[0])
+            self._inverse = np.asarray(lower + np.tril(lower, -1).T)
         return v
 
-    def _preconditioned(self, residual: Floats) -> Floats:
-        assert self._inverse is not None
-        return np.asarray(self._inverse @ residual)
 
-    def _change(self, h: Floats) -> Callable[[Floats], Floats]:
-        """Return the product with the rows whose h has changed."""
-        change = h - self._h
-        changed = (np.abs(change) > COST_ROUNDING * h.max()).nonzero()[0]
-        if not np.array_equal(changed, self._changed):
-            self._changed, self._rows = changed, self.X[changed]
-        X, changes = self._rows, change[changed]
-        return lambda direction: X.T @ (changes * (X @ direction))
-
-
-def _inverse(factor: Floats) -> Floats:
-    """Return the inverse of a matrix, given its lower Cholesky factor."""
-    lower = np.tril(lapack.dpotri(factor, lower=1)[0])
-    return np.asarray(lower + np.tril(lower, -1).T)
-
-
-class NearbyDual(Nearby):
+class NearbyDual(NewtonSystem):
     """For fewer rows than columns; the unknowns are the outputs and the intercept.
 
     A point w is (b, t), and t is 0 if there is no intercept or a penalised one.
     """
 
+    exact = False
     name = "dual"
 
     def __init__(self, system: Dual) -> None:
@@ -152,7 +142,18 @@ class NearbyDual(Nearby):
             return w, self._outputs(w)
         solution = self._moved(h, rho, w, o, accuracy)
         if solution is None:
-            self._invert(h)
+            # N, and the terms for the intercept, for these costs.
+            self._h = np.maximum(h, MIN_COST_SHARE * h.max())
+            root = self._root = np.sqrt(self._h)
+            matrix = (self.system.gram * root * (root / self.system.alpha)[:, None]).T
+            matrix.ravel(order="K")[:: len(h) + 1] += 1.0
+            factor, singular = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+            self._inverse = None
+            if not singular:  # otherwise the rounding of K is larger than 1
+                self._inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+                image = self._times_inverse(root)
+                self._level = 1.0 - image / root
+                self._curvature = float(root @ image)
             solution = self._moved(h, rho, w, o, accuracy)
         if solution is None:
             w = self._solution(h, rho, w, accuracy)
@@ -179,7 +180,8 @@ class NearbyDual(Nearby):
             product = change * (direction[:-1] + direction[-1])
             return self._joined(product, product.sum())
 
-        steps = self._steps(of_change, residual, (SOLUTION_ERROR_SHARE * accuracy) ** 2)
+        enough = (SOLUTION_ERROR_SHARE * accuracy) ** 2
+        steps = nearby_steps(of_change, self._preconditioned, residual, enough)
         if steps is None:
             return None
         step, rest = steps
@@ -188,20 +190,6 @@ class NearbyDual(Nearby):
 
     def _joined(self, of_rows: Floats, of_intercept: float) -> Floats:
         return np.append(of_rows, of_intercept if self.system.free else 0.0)
-
-    def _invert(self, h: Floats) -> None:
-        """Compute N, and the terms for the intercept, for given costs."""
-        self._h = np.maximum(h, MIN_COST_SHARE * h.max())
-        root = self._root = np.sqrt(self._h)
-        matrix = (self.system.gram * root * (root / self.system.alpha)[:, None]).T
-        matrix.ravel(order="K")[:: len(h) + 1] += 1.0
-        factor, singular = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
-        if singular:  # the rounding of K is larger than 1
-            self._inverse = None
-            return
-        self._inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
-        image = self._times_inverse(root)
-        self._level, self._curvature = 1.0 - image / root, float(root @ image)
 
     def _times_inverse(self, values: Floats) -> Floats:
         return np.asarray(blas.dsymv(1.0, self._inverse, values, lower=1))

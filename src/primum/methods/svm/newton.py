@@ -58,7 +58,11 @@ class NewtonSystem(ABC):
         If the solver is not exact, ``accuracy`` is the gradient error at which the solution counts
         as exact; for a step, a hundredth of the error at w suffices, unless w is 0.
         """
-        v = self._solution(h, rho, w, accuracy) if h.any() else self._without_rows(rho, w)
+        if h.any():
+            v = self._solution(h, rho, w, accuracy)
+        else:  # the minimum of the penalty alone; an unpenalised intercept keeps its value
+            penalized = self.ridge > 0
+            v = np.where(penalized, self.X.T @ rho / np.where(penalized, self.ridge, 1.0), w)
         return v, self.X @ v
 
     def penalty(self, w: Floats, v: Floats, o: Floats) -> float:
@@ -75,11 +79,6 @@ class NewtonSystem(ABC):
     def left(self, machine: "Machine") -> "Machine":
         """Return a point of this system as a machine given by its coefficients."""
         return machine
-
-    def _without_rows(self, rho: Floats, w: Floats) -> Floats:
-        """Return the minimum of the penalty alone; an unpenalised intercept keeps its value."""
-        penalized = self.ridge > 0
-        return np.where(penalized, self.X.T @ rho / np.where(penalized, self.ridge, 1.0), w)
 
     @abstractmethod
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
@@ -135,33 +134,31 @@ class Primal(NewtonSystem):
         for k, group in enumerate(self.groups):
             part = h[group]
             largest = part.max(initial=0.0)
-            if largest > 0:
-                H += np.multiply(self._sum(k, part / largest), largest, out=self._scratch)
+            if largest == 0:
+                continue
+            # The sum of share_i x_i x_i' over the group, updated by the rows that changed.
+            share = part / largest
+            self._updates[k] += 1
+            change = share - self._shares[k]
+            changed = np.abs(change) > COST_ROUNDING
+            if changed.any():
+                many = np.count_nonzero(changed) > np.count_nonzero(share)
+                if many or self._updates[k] > MAX_UPDATES:
+                    self._sums[k].fill(0.0)
+                    self._updates[k] = 0
+                    self._shares[k] = np.zeros_like(share)
+                    change = share
+                    changed = share > 0
+                for sign in (1.0, -1.0):
+                    rows = (changed & (sign * change > 0)).nonzero()[0]
+                    if len(rows):
+                        A = self._rows[: len(rows)]
+                        self.X[group].take(rows, axis=0, out=A, mode="clip")
+                        A *= np.sqrt(sign * change[rows])[:, None]
+                        blas.dsyrk(sign, A.T, beta=1.0, c=self._sums[k], lower=1, overwrite_c=1)
+                self._shares[k][changed] = share[changed]
+            H += np.multiply(self._sums[k], largest, out=self._scratch)
         return H
-
-    def _sum(self, k: int, share: Floats) -> Floats:
-        """Return the lower triangle of ``sum_i share_i x_i x_i'`` over group k."""
-        self._updates[k] += 1
-        change = share - self._shares[k]
-        changed = np.abs(change) > COST_ROUNDING
-        if not changed.any():
-            return self._sums[k]
-        if np.count_nonzero(changed) > np.count_nonzero(share) or self._updates[k] > MAX_UPDATES:
-            self._sums[k].fill(0.0)
-            self._updates[k], self._shares[k] = 0, np.zeros_like(share)
-            change, changed = share, share > 0
-        for sign in (1.0, -1.0):
-            self._add(k, (changed & (sign * change > 0)).nonzero()[0], change, sign)
-        self._shares[k][changed] = share[changed]
-        return self._sums[k]
-
-    def _add(self, k: int, rows: Index, change: Floats, sign: float) -> None:
-        """Add ``change_i x_i x_i'`` of rows of group k whose changes have the given sign."""
-        if len(rows):
-            A = self._rows[: len(rows)]
-            self.X[self.groups[k]].take(rows, axis=0, out=A, mode="clip")
-            A *= np.sqrt(sign * change[rows])[:, None]
-            blas.dsyrk(sign, A.T, beta=1.0, c=self._sums[k], lower=1, overwrite_c=1)
 
 
 class Dual(NewtonSystem):
@@ -222,7 +219,8 @@ class Conjugate(NewtonSystem):
 
     def __init__(self, X: Any, ridge: Floats) -> None:
         if X.nnz < 2**31:  # halves the memory traffic for indices
-            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+            X.indices = X.indices.astype(np.int32)
+            X.indptr = X.indptr.astype(np.int32)
         super().__init__(X, ridge)
         self._transposed = X.T.tocsr()
         self._squares = self._transposed.multiply(self._transposed).tocsr()
@@ -265,13 +263,8 @@ SUFFICIENT_DECREASE = 0.01
 class HingeCosts:
     """Half squared hinges ``cost / 2 * max(0, 1 - sign * o)^2``, one or two for every row.
 
-    Attributes
-    ----------
-    sign, cost : arrays of shape (n_terms,)
-        The side, -1 or 1, and the cost of each term.
-    twice : int
-        How many of the last rows have two terms. There is one term for every row, in order, and
-        then a second one for each of these.
+    ``sign`` and ``cost`` are (n_terms,): the side, -1 or 1, and the cost of each term. There is one
+    term for every row, in order, and then a second one for each of the last ``twice`` rows.
     """
 
     sign: Floats
@@ -342,59 +335,47 @@ def minimize(
     It stops if a Newton step moves no row into or out of the margin, or if its predicted decrease
     is below ``tol`` times the objective.
     """
-    feasible, done, n_iter = balance is None, False, 0
+    feasible = balance is None
+    done = False
+    n_iter = 0
     at = _MarginPoint(system, costs, start.w, start.o)
     before = at.value
     while not done and n_iter < max_iter:
         n_iter += 1
-        newton = _newton_point(system, at, math.sqrt(tol * max(at.value, 0.0)), balance)
+        # The Newton point: the minimum of the quadratic through the terms inside the margin.
+        accuracy = math.sqrt(tol * max(at.value, 0.0))
+        active = costs.cost * at.inside
+        h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
+        w, o = system.solve(h, rho, at.w, at.o, accuracy)
+        if balance is not None:
+            # The multiplier moves it along (R + X'HX)^-1 X'a until the constraint holds.
+            still = np.zeros_like(w), np.zeros_like(o)
+            along, o_along = system.solve(h, balance.weight, *still, accuracy)
+            far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
+            w, o = w + far * along, o + far * o_along
+        newton = _MarginPoint(system, costs, w, o)
         crosses = (newton.inside != at.inside).nonzero()[0]
         if not feasible or len(crosses) == 0:
             done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
             at, feasible = newton, True
-        else:
-            slope = system.penalty(at.w, newton.w - at.w, newton.o - at.o)
-            slope += float(at.pull @ (newton.slack - at.slack))
-            done = -0.5 * slope <= tol * at.value
-            if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
-                newton = _lowest_point(at, newton, slope, crosses)
-            before, at = at.value, newton
+            continue
+        change = newton.slack - at.slack
+        slope = system.penalty(at.w, newton.w - at.w, newton.o - at.o) + float(at.pull @ change)
+        done = -0.5 * slope <= tol * at.value
+        if newton.value > max(before, at.value) + SUFFICIENT_DECREASE * slope:
+            # The lowest point on the line through the Newton point. The slope along it is
+            # continuous and piecewise linear, with a kink where the slack of a term changes sign.
+            # Up to the Newton point these are the terms ``crosses``; without them, slope and
+            # curvature would cancel there.
+            bends, jumps = _bends(at, change, crosses)
+            if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
+                crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
+                bends, jumps = _bends(at, change, crosses)
+            step = _first_flat(slope, bends, jumps)
+            w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
+            newton = _MarginPoint(system, costs, w, o)
+        before, at = at.value, newton
     return Machine(at.w, at.o, at.value, n_iter, converged=done)
-
-
-def _newton_point(
-    system: NewtonSystem, at: _MarginPoint, accuracy: float, balance: Balance | None
-) -> _MarginPoint:
-    costs = at.costs
-    active = costs.cost * at.inside
-    h, rho = costs.per_row(active), costs.per_row(costs.sign * active)
-    w, o = system.solve(h, rho, at.w, at.o, accuracy)
-    if balance is not None:
-        # The multiplier moves the minimum along (R + X'HX)^-1 X'a until the constraint holds.
-        still = np.zeros_like(w), np.zeros_like(o)
-        along, o_along = system.solve(h, balance.weight, *still, accuracy)
-        far = (balance.target - balance.weight @ o) / (balance.weight @ o_along)
-        w, o = w + far * along, o + far * o_along
-    return _MarginPoint(system, costs, w, o)
-
-
-def _lowest_point(
-    at: _MarginPoint, newton: _MarginPoint, slope: float, crosses: Index
-) -> _MarginPoint:
-    """Return the lowest point on the line from a point through its Newton point.
-
-    The slope along the line is continuous and piecewise linear, with a kink where the slack of a
-    term changes sign. Up to the Newton point these are the terms ``crosses``; without them, slope
-    and curvature would cancel there.
-    """
-    change = newton.slack - at.slack
-    bends, jumps = _bends(at, change, crosses)
-    if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
-        crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
-        bends, jumps = _bends(at, change, crosses)
-    step = _first_flat(slope, bends, jumps)
-    w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
-    return _MarginPoint(at.system, at.costs, w, o)
 
 
 def _bends(at: _MarginPoint, change: Floats, crosses: Index) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ from primum._typing import Floats, Index
 from primum._warnings import warn
 from primum.methods.base import AT_LEAST_ONE, NOT_NEGATIVE, with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
-from primum.methods.svm.search import TransductiveSearch, balanced_labels, start_search, switch_all
+from primum.methods.svm.search import balanced_labels, start_search, switch_all
 
 
 @with_parameters
@@ -116,7 +116,24 @@ class S4VMClassifier(TransductiveMachine):
         self.separators_ = np.zeros((0, data.n_unlabeled))
         self.gains_ = np.zeros(0)
         if data.n_unlabeled:
-            self.separators_ = self._separators(search)
+            # Local minima from random directions, and the best of each kind of them. The share of
+            # positives, not the intercept, sets the threshold of a direction.
+            X = search.system.X
+            rng = check_random_state(self.random_state)
+            half = rng.normal(size=((self.n_init + 1) // 2, X.shape[1]))
+            if self.fit_intercept:
+                half[:, -1] = 0.0
+            directions = np.stack([half, -half], axis=1).reshape(-1, X.shape[1])
+            start, minima = search.machine, {}
+            for direction in directions[: self.n_init]:
+                labels = balanced_labels(X[len(search.y) :] @ direction, search.share)
+                search.machine = start
+                search.refit_labels(labels, self.unlabeled_weight)
+                switch_all(search, labels, self.unlabeled_weight, len(labels))
+                minima[labels.tobytes()] = (search.machine.objective, labels)
+            search.machine = start
+            values, candidates = map(np.array, zip(*minima.values(), strict=True))
+            self.separators_ = best_of_clusters(values, candidates, self.n_separators)
             labels, self.gains_ = safest_labels(self.separators_, supervised, self.risk)
             if np.any(labels != supervised):
                 search.refit_labels(labels, self.unlabeled_weight)
@@ -124,26 +141,6 @@ class S4VMClassifier(TransductiveMachine):
         self.solver_ = search.system.name
         self.n_iter_ = max(1, len(search.history))
         self._remember_labels(data, search.machine.w, labels)
-
-    def _separators(self, search: TransductiveSearch) -> Floats:
-        """Return the labels of several different local minima, the best of each kind."""
-        supervised, minima = search.machine, {}
-        for direction in self._directions(search.system.X.shape[1]):
-            labels = balanced_labels(search.system.X[len(search.y) :] @ direction, search.share)
-            search.machine = supervised
-            search.refit_labels(labels, self.unlabeled_weight)
-            switch_all(search, labels, self.unlabeled_weight, len(labels))
-            minima[labels.tobytes()] = (search.machine.objective, labels)
-        search.machine = supervised
-        values, candidates = zip(*minima.values(), strict=True)
-        return best_of_clusters(np.array(values), np.array(candidates), self.n_separators)
-
-    def _directions(self, n_columns: int) -> Floats:
-        rng = check_random_state(self.random_state)
-        half = rng.normal(size=((self.n_init + 1) // 2, n_columns))
-        if self.fit_intercept:
-            half[:, -1] = 0.0  # the fraction of positives, not the intercept, sets the threshold
-        return np.stack([half, -half], axis=1).reshape(-1, n_columns)[: self.n_init]
 
 
 def best_of_clusters(values: Floats, candidates: Floats, most: int) -> Floats:
@@ -172,35 +169,30 @@ def safest_labels(separators: Floats, supervised: Floats, risk: float) -> tuple[
     labels = supervised.copy()
     contested: Index = np.flatnonzero((separators != supervised).any(axis=0))
     if len(contested):
-        worst = _linear_program(separators[:, contested], supervised[contested], risk)
-        labels[contested] = np.where(worst == 0, supervised[contested], np.sign(worst))
+        # The v in [-1, 1] that maximises the smallest gain. The gain from separator t is
+        # slope_t'v + level_t; minimise -tau with tau below all gains.
+        others, known = separators[:, contested], supervised[contested]
+        slope = np.where(others != known, 0.5, 0.5 * risk) * others
+        level = np.where(others != known, 0.5, -0.5 * risk).sum(axis=1)
+        T, n = others.shape
+        answer = linprog(
+            np.append(np.zeros(n), -1.0),
+            A_ub=np.column_stack([-slope, np.ones(T)]),
+            b_ub=level,
+            bounds=[(-1.0, 1.0)] * n + [(None, None)],
+            method="highs",
+        )
+        worst = known
+        if answer.success and answer.x is not None:
+            worst = np.asarray(answer.x[:n])
+        else:
+            warn(
+                "S4VMClassifier kept the supervised labels, because the linear program for better "
+                f"labels was not solved: {answer.message}",
+                ConvergenceWarning,
+            )
+        labels[contested] = np.where(worst == 0, known, np.sign(worst))
     gained = gains(labels, separators, supervised, risk)
     if gained.min() < 0:
         return supervised, np.zeros(len(separators))
     return labels, gained
-
-
-def _linear_program(separators: Floats, supervised: Floats, risk: float) -> Floats:
-    """Return the v in [-1, 1] that maximises the smallest gain.
-
-    The gain from separator t is ``slope_t'v + level_t``; minimise -tau with tau below all gains.
-    """
-    contested = separators != supervised
-    slope = np.where(contested, 0.5, 0.5 * risk) * separators
-    level = np.where(contested, 0.5, -0.5 * risk).sum(axis=1)
-    T, n = separators.shape
-    answer = linprog(
-        np.append(np.zeros(n), -1.0),
-        A_ub=np.column_stack([-slope, np.ones(T)]),
-        b_ub=level,
-        bounds=[(-1.0, 1.0)] * n + [(None, None)],
-        method="highs",
-    )
-    if answer.success and answer.x is not None:
-        return np.asarray(answer.x[:n])
-    warn(
-        f"S4VMClassifier kept the supervised labels, because the linear program for better labels "
-        f"was not solved: {answer.message}",
-        ConvergenceWarning,
-    )
-    return supervised

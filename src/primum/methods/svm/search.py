@@ -15,7 +15,7 @@ While labels change little from one refit to the next, an earlier inverse helps 
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr, expit, rel_entr
@@ -69,13 +69,6 @@ class TransductiveSearch:
         """Weight of each unlabelled row in their mean loss."""
         return self.cost[len(self.y) :]
 
-    @property
-    def labeled_pull(self) -> Floats:
-        """The pull of each row's loss, with its sign, if unlabelled rows do not count."""
-        L = len(self.y)
-        slack = np.maximum(0.0, 1.0 - self.y * self.machine.o[:L])
-        return np.append(self.cost[:L] * self.y * slack, np.zeros(len(self.cost) - L))
-
     def refit(
         self,
         costs: newton.HingeCosts,
@@ -116,22 +109,6 @@ class TransductiveSearch:
         return newton.HingeCosts(sign, np.concatenate([self.cost[:L], plus, minus]), len(plus))
 
 
-def _share(prior: Any, data: MachineData) -> float:
-    """Return the share of the second class; raise an error if a given one leaves a class empty."""
-    if prior is None:
-        return float(np.mean(data.y > 0))
-    second = prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1]
-    share, n = float(second), data.n_unlabeled
-    # Rounded, because 0.3 * 10 is not quite 3.
-    if n and not 0.5 < round(share * n, 9) < n - 0.5:
-        rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
-        raise ValueError(
-            f"prior={share} of {rows} is {share * n:.2g} rows, which leaves one class "
-            "empty: pass more unlabelled rows, a share closer to 1/2, or prior=None."
-        )
-    return share
-
-
 def balanced_labels(outputs: Floats, share: float) -> Floats:
     """Return labels -1 and 1: a given fraction of rows, those with the highest outputs, get 1.
 
@@ -160,15 +137,25 @@ def start_search(
         tol=min(clf.tol, 1e-8),
     )._fit_data(data)
     copy_feature_names(clf, twin)
-    L, cost = data.n_labeled, data.weight.copy()
+    L = data.n_labeled
+    cost = data.weight.copy()
     cost[:L] /= cost[:L].sum()
     cost[L:] /= cost[L:].sum() if data.n_unlabeled else 1.0
-    share = _share(clf.prior, data)
+    # The share of the second class: a given one must not leave a class empty.
+    share = float(np.mean(data.y > 0))
+    if clf.prior is not None:
+        prior, n = clf.prior, data.n_unlabeled
+        share = float(prior if isinstance(prior, Real) else class_shares(prior, data.classes)[1])
+        # Rounded, because 0.3 * 10 is not quite 3.
+        if n and not 0.5 < round(share * n, 9) < n - 0.5:
+            rows = f"{n} unlabelled row" + ("s" if n > 1 else "")
+            raise ValueError(
+                f"prior={share} of {rows} is {share * n:.2g} rows, which leaves one class "
+                "empty: pass more unlabelled rows, a share closer to 1/2, or prior=None."
+            )
     groups = [slice(0, L), slice(L, len(cost))]
-    system, w = (
-        newton.newton_system(data.X, twin._ridge(data.X.shape[1]), groups),
-        twin._weights()[0],
-    )
+    system = newton.newton_system(data.X, twin._ridge(data.X.shape[1]), groups)
+    w = twin._weights()[0]
     start = newton.Machine(w, system.X @ w, twin.objective_)
     return TransductiveSearch(system, data.y, cost, start, share, [], clf.tol, clf.max_iter), twin
 
@@ -189,22 +176,34 @@ def search_by_annealing(
 ) -> Floats:
     """Lower the temperature until the labels are almost 0 or 1, then switch; return the labels."""
     cost = unlabeled_weight * search.cost_unlabeled
-    enough = _least_entropy(search.share, len(cost)) + ENTROPY_TOLERANCE
+    # The least entropy of labels of this mean: at most one of them is not 0 or 1.
+    rest = round(search.share * len(cost), 9) % 1.0
+    enough = float(entr(rest) + entr(1.0 - rest)) / len(cost) + ENTROPY_TOLERANCE
     p = np.full(len(cost), search.share)
-    temperature, nu = FIRST_TEMPERATURE, 0.0
+    temperature = FIRST_TEMPERATURE
+    nu = 0.0
     original = search.system
     tol = max(search.tol, NEWTON_REFIT_TOLERANCE if original.exact else CG_REFIT_TOLERANCE)
     # Labels change little between two refits, so an earlier inverse is used again.
     search.system = nearby(original)
-    search.machine = search.system.entered(search.machine, search.labeled_pull)
+    # The pull of each row's loss, with its sign, if unlabelled rows do not count.
+    L = len(search.y)
+    slack = np.maximum(0.0, 1.0 - search.y * search.machine.o[:L])
+    pull = np.append(search.cost[:L] * search.y * slack, np.zeros(len(cost)))
+    search.machine = search.system.entered(search.machine, pull)
     while True:
         for _ in range(MAX_ANNEALING_ROUNDS):
             search.refit(search.two_sided(p * cost, (1.0 - p) * cost), tol=tol)
             search.history.append(Step(temperature, search.machine.objective, 0))
             before = p
-            p, nu = _soft_labels(search.outputs, cost, search.share, temperature, nu)
-            if _is_close(p, before):
-                break
+            p, nu = soft_labels(search.outputs, cost, search.share, temperature, nu)
+            # The mean Kullback-Leibler divergence of p from those before, if a lower bound
+            # (Pinsker) is small; clipped, so that the logarithms are finite.
+            change = p - before
+            if 2.0 * float(change @ change) < CHANGE_TOLERANCE * len(p):
+                q = np.clip(before, 1e-300, 1.0 - 1e-16)
+                if np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)) < CHANGE_TOLERANCE:
+                    break
         else:
             search.unfinished.add(
                 f"stopped after {MAX_ANNEALING_ROUNDS} rounds of annealing at one temperature with "
@@ -221,7 +220,7 @@ def search_by_annealing(
     return labels
 
 
-def _soft_labels(
+def soft_labels(
     o: Floats, cost: Floats, share: float, temperature: float, nu: float
 ) -> tuple[Floats, float]:
     """Return (best probabilities of mean ``share``, their common shift) for given outputs."""
@@ -240,21 +239,6 @@ def _soft_labels(
         newton = nu - excess / slope if slope > 0 else low
         nu = newton if low < newton < high else 0.5 * (low + high)
     return p, nu
-
-
-def _is_close(p: Floats, q: Floats) -> bool:
-    """Return whether the mean Kullback-Leibler divergence of p from q is small."""
-    change = p - q
-    if 2.0 * float(change @ change) >= CHANGE_TOLERANCE * len(p):  # a lower bound (Pinsker)
-        return False
-    q = np.clip(q, 1e-300, 1.0 - 1e-16)  # so that the logarithms are finite
-    return float(np.mean(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))) < CHANGE_TOLERANCE
-
-
-def _least_entropy(share: float, n: int) -> float:
-    """Return the least entropy of n probabilities of a given mean: at most one is not 0 or 1."""
-    rest = round(share * n, 9) % 1.0
-    return float(entr(rest) + entr(1.0 - rest)) / n
 
 
 # The schedule of Sindhwani and Keerthi: as long as unlabelled rows hardly count, labels are those
@@ -281,29 +265,27 @@ def switch_all(
 ) -> None:
     """Switch labels and refit until no pair improves."""
     before = np.inf
+    cost = search.cost_unlabeled
     while search.machine.objective < before:  # each switch lowers it, except for rounding
-        n_switches = _switch(labels, search.outputs, search.cost_unlabeled, most)
-        if n_switches == 0:
+        # The loss of a row as a positive minus its loss as a negative; rows inside the margin.
+        o = search.outputs
+        excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
+        positive = np.flatnonzero((labels > 0) & (o < 1.0))
+        negative = np.flatnonzero((labels < 0) & (o > -1.0))
+        if len(positive) == 0 or len(negative) == 0:
             return
+        # The worst pairs.
+        level = excess[negative].min()
+        positive = positive[excess[positive] > level]
+        negative = negative[excess[negative] < excess[positive].max(initial=level)]
+        n = min(len(positive), len(negative), most)
+        positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
+        negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
+        # An exchange has to gain more than rounding, or rows would be exchanged for ever.
+        better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
+        if not better.any():
+            return
+        labels[positive[better]] = -1.0
+        labels[negative[better]] = 1.0
         before = search.machine.objective
-        search.refit_labels(labels, unlabeled_weight, n_switches)
-
-
-def _switch(labels: Floats, o: Floats, cost: Floats, most: int) -> int:
-    """Switch the labels of the worst pairs inside the margin; return how many."""
-    # The loss of a row as a positive minus its loss as a negative.
-    excess = cost * (np.maximum(1.0 - o, 0.0) ** 2 - np.maximum(1.0 + o, 0.0) ** 2)
-    positive = np.flatnonzero((labels > 0) & (o < 1.0))
-    negative = np.flatnonzero((labels < 0) & (o > -1.0))
-    if len(positive) == 0 or len(negative) == 0:
-        return 0
-    level = excess[negative].min()
-    positive = positive[excess[positive] > level]
-    negative = negative[excess[negative] < excess[positive].max(initial=level)]
-    n = min(len(positive), len(negative), most)
-    positive = positive[np.argsort(-excess[positive], kind="stable")[:n]]
-    negative = negative[np.argsort(excess[negative], kind="stable")[:n]]
-    # An exchange has to gain more than rounding, or rows would be exchanged for ever.
-    better = excess[positive] > excess[negative] + 1e-12 * cost[positive]
-    labels[positive[better]], labels[negative[better]] = -1.0, 1.0
-    return int(np.count_nonzero(better))
+        search.refit_labels(labels, unlabeled_weight, int(np.count_nonzero(better)))

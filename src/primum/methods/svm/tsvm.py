@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primum._sklearn import Interval, StrOptions
-from primum._typing import Floats, Mask
+from primum._typing import Floats
 from primum.methods.base import AT_LEAST_ONE, with_parameters
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.newton import Balance
@@ -48,17 +48,32 @@ ZERO_MEAN_TOLERANCE = 1e-9
 
 def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: float) -> Floats:
     """Drop the terms beyond the ramp and refit until they no longer change; return the labels."""
-    n_labeled, n = len(search.y), len(search.outputs)
-    mean = np.concatenate([np.zeros(n_labeled), np.full(n, 1.0 / n)])
-    balance = _balance(search, mean)
-    cost, before = unlabeled_weight * search.cost_unlabeled, None
+    # The constraint on the mean output, unless the coefficients cannot affect it.
+    X, n = search.system.X, len(search.outputs)
+    mean = np.concatenate([np.zeros(len(search.y)), np.full(n, 1.0 / n)])
+    target = 2.0 * search.share - 1.0
+    balance = None
+    if np.linalg.norm(X.T @ mean) > ZERO_MEAN_TOLERANCE * np.linalg.norm(abs(X).T @ mean):
+        balance = Balance(mean, target)
+    elif abs(target) > ZERO_MEAN_TOLERANCE:
+        raise ValueError(
+            f"method='cccp' constrains the mean output of the unlabelled rows to {target:g}, but "
+            "their mean is zero and there is no intercept: pass fit_intercept=True."
+        )
+    cost = unlabeled_weight * search.cost_unlabeled
+    before = None
     for round_ in range(1, MAX_CCCP_ROUNDS + 1):
         within_ramp = np.stack([search.outputs, -search.outputs]) >= ramp
         if before is not None and np.array_equal(before, within_ramp):
             break
         before = within_ramp
-        search.refit(search.two_sided(*(within_ramp * cost)), balance)
-        value = search.machine.objective + _correction(search, cost, within_ramp, ramp)
+        plus, minus = within_ramp * cost
+        search.refit(search.two_sided(plus, minus), balance)
+        # The ramp losses take the place of the losses that the refit uses.
+        loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
+        true = np.minimum(loss, (1.0 - ramp) ** 2)
+        correction = 0.5 * float(((true - within_ramp * loss) @ cost).sum())
+        value = search.machine.objective + correction
         search.machine = replace(search.machine, objective=value)
         search.history.append(Step(round_, value, 0))
     else:
@@ -67,27 +82,6 @@ def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: fl
             "the ramp; raise alpha or lower unlabeled_weight"
         )
     return np.where(search.outputs >= 0, 1.0, -1.0)
-
-
-def _balance(search: TransductiveSearch, mean: Floats) -> Balance | None:
-    """Return the constraint on the mean output, or None if the coefficients cannot affect it."""
-    target = 2.0 * search.share - 1.0
-    X = search.system.X
-    if np.linalg.norm(X.T @ mean) > ZERO_MEAN_TOLERANCE * np.linalg.norm(abs(X).T @ mean):
-        return Balance(mean, target)
-    if abs(target) <= ZERO_MEAN_TOLERANCE:
-        return None
-    raise ValueError(
-        f"method='cccp' constrains the mean output of the unlabelled rows to {target:g}, but their "
-        "mean is zero and there is no intercept: pass fit_intercept=True."
-    )
-
-
-def _correction(search: TransductiveSearch, cost: Floats, within_ramp: Mask, ramp: float) -> float:
-    """Return the ramp losses minus the losses that a refit uses in their place."""
-    loss = np.maximum(0.0, 1.0 - np.stack([search.outputs, -search.outputs])) ** 2
-    true = np.minimum(loss, (1.0 - ramp) ** 2)
-    return 0.5 * float(((true - within_ramp * loss) @ cost).sum())
 
 
 @with_parameters
@@ -182,7 +176,13 @@ class TSVMClassifier(TransductiveMachine):
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
-        labels = self._labels(search) if data.n_unlabeled else np.zeros(0)
+        labels, weight = np.zeros(0), self.unlabeled_weight
+        if data.n_unlabeled and self.method == "cccp":
+            labels = search_by_cccp(search, weight, self.ramp)
+        elif data.n_unlabeled and self.method == "annealing":
+            labels = search_by_annealing(search, weight, self.max_switches)
+        elif data.n_unlabeled:
+            labels = search_by_switching(search, weight, self.max_switches)
         search.warn_if_unfinished(type(self).__name__)
         self.solver_ = search.system.name
         self.objective_ = search.machine.objective
@@ -191,11 +191,3 @@ class TSVMClassifier(TransductiveMachine):
         self.n_switches_ = sum(step.n_switches for step in search.history)
         self.n_positive_ = int(np.count_nonzero(labels > 0))
         self._remember_labels(data, search.machine.w, labels)
-
-    def _labels(self, search: TransductiveSearch) -> Floats:
-        """Move to a minimum and return the labels -1 and 1 there."""
-        if self.method == "cccp":
-            return search_by_cccp(search, self.unlabeled_weight, self.ramp)
-        if self.method == "annealing":
-            return search_by_annealing(search, self.unlabeled_weight, self.max_switches)
-        return search_by_switching(search, self.unlabeled_weight, self.max_switches)

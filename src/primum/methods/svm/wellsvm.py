@@ -29,9 +29,10 @@ from primum.methods.svm import newton
 from primum.methods.svm.base import MachineData, TransductiveMachine
 from primum.methods.svm.search import balanced_labels, start_search
 
-# The smallest weight of a labelling, which keeps its penalty alpha / mu finite; the maximum numbers
-# of rounds of reweighting and of Newton steps of a refit, far more than usual.
-MIN_LABELLING_WEIGHT, MAX_REWEIGHTING_ROUNDS, MAX_REFIT_STEPS = 1e-7, 300, 1000
+# The smallest weight of a labelling, which keeps its penalty alpha / mu finite.
+MIN_LABELLING_WEIGHT = 1e-7
+# The maximum numbers of rounds of reweighting and of Newton steps of a refit, far more than usual.
+MAX_REWEIGHTING_ROUNDS, MAX_REFIT_STEPS = 300, 1000
 
 
 @with_parameters
@@ -102,62 +103,52 @@ class WellSVMClassifier(TransductiveMachine):
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
+        X, L = data.X, data.n_labeled
         cost = search.cost.copy()
-        cost[data.n_labeled :] *= self.unlabeled_weight
-        first = np.concatenate([data.y, balanced_labels(search.outputs, search.share)])
-        mixture = _Mixture(data.X, cost, self.alpha, self.tol, search.unfinished)
-        mixture.add(first)
+        cost[L:] *= self.unlabeled_weight
+        mixture = _Mixture(X, cost, self.alpha, self.tol, search.unfinished)
+        mixture.add(np.concatenate([data.y, balanced_labels(search.outputs, search.share)]))
         self.history_ = [mixture.machine.objective]
-        if data.n_unlabeled:
-            self._generate(mixture, data.n_labeled, search.share)
+
+        # Add labellings until one of them hardly lowers the objective.
+        for _ in range(self.max_iter if data.n_unlabeled else 0):
+            # Climb to long ones, from the longest so far. ||X'(a v)||^2 is convex in v, so labels
+            # that maximise its tangent have at least its value.
+            a = mixture.dual()
+            lengths = mixture.lengths(a)
+            labels = mixture.labels[int(np.argmax(lengths))]
+            length = -np.inf
+            while True:
+                direction = X.T @ (a * labels)
+                if direction @ direction <= length * (1 + 1e-12):  # up to rounding
+                    break
+                length = float(direction @ direction)
+                # Rows outside the margin have a = 0 and add nothing: label them by their side.
+                pull = np.maximum(a, 1e-12 * a.max()) * (X @ direction)
+                labels = np.concatenate([labels[:L], balanced_labels(pull[L:], search.share)])
+            # A gain of less is within the accuracy of the dual variables.
+            if length <= lengths.max() * (1 + 1e-9) or not mixture.add(labels):
+                break
+            self.history_.append(mixture.machine.objective)
+            if self.history_[-2] - self.history_[-1] <= self.tol * self.history_[-2]:
+                break
+        else:
+            if data.n_unlabeled:
+                mixture.unfinished.add(
+                    f"stopped after max_iter={self.max_iter} labellings although the last one "
+                    f"still lowered the objective by more than tol={self.tol}; raise max_iter or "
+                    "tol"
+                )
         search.warn_if_unfinished(type(self).__name__)
+
         self.solver_ = mixture.solver
-        self.objective_, self.n_iter_ = mixture.machine.objective, len(self.history_)
+        self.objective_ = mixture.machine.objective
+        self.n_iter_ = len(self.history_)
         self.mixture_ = mixture.shares
         w = mixture.machine.w.reshape(len(mixture.labels), -1).sum(axis=0)
-        labels = np.where(data.X[data.n_labeled :] @ w >= 0, 1.0, -1.0)
-        self._remember_labels(data, w, labels)
-        positive = np.array(mixture.labels)[:, data.n_labeled :] > 0
+        self._remember_labels(data, w, np.where(X[L:] @ w >= 0, 1.0, -1.0))
+        positive = np.array(mixture.labels)[:, L:] > 0
         self.soft_labels_ = self._shares(data, mixture.shares @ positive)
-
-    def _generate(self, mixture: "_Mixture", n_labeled: int, share: float) -> None:
-        """Add labellings until one of them hardly lowers the objective."""
-        for _ in range(self.max_iter):
-            a = mixture.dual()
-            labels, length = longest_labels(mixture, a, n_labeled, share)
-            # A gain of less is within the accuracy of the dual variables.
-            if length <= mixture.lengths(a).max() * (1 + 1e-9):
-                return
-            before = self.history_[-1]
-            if not mixture.add(labels):
-                return
-            self.history_.append(mixture.machine.objective)
-            if before - self.history_[-1] <= self.tol * before:
-                return
-        mixture.unfinished.add(
-            f"stopped after max_iter={self.max_iter} labellings although the last one still "
-            f"lowered the objective by more than tol={self.tol}; raise max_iter or tol"
-        )
-
-
-def longest_labels(
-    mixture: "_Mixture", a: Floats, n_labeled: int, share: float
-) -> tuple[Floats, float]:
-    """Return (labels of all rows, ``||X'(a v)||^2``), climbing from the longest labelling so far.
-
-    The square is convex in v, so labels that maximise its tangent have at least its value.
-    """
-    X = mixture.X
-    labels = mixture.labels[int(np.argmax(mixture.lengths(a)))]
-    length = -np.inf
-    while True:
-        direction = X.T @ (a * labels)
-        if direction @ direction <= length * (1 + 1e-12):  # up to rounding
-            return labels, length
-        length = float(direction @ direction)
-        # Rows outside the margin have a = 0 and add nothing: label them by their side.
-        pull = np.maximum(a, 1e-12 * a.max()) * (X @ direction)
-        labels = np.concatenate([labels[:n_labeled], balanced_labels(pull[n_labeled:], share)])
 
 
 class _Mixture:
@@ -180,7 +171,14 @@ class _Mixture:
         T = len(self.labels)
         self.labels = [*self.labels, labels]
         self.shares = np.append(self.shares * T / (T + 1), 1 / (T + 1))
-        system = self._system()
+        system: newton.NewtonSystem
+        if sparse.issparse(self.X):
+            signs: list[Any] = [sparse.diags_array(labels) for labels in self.labels]
+            copies = [sign @ self.X for sign in signs]
+            system = newton.Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
+        else:
+            Z = np.hstack([labels[:, None] * self.X for labels in self.labels])
+            system = newton.Primal(Z, self._ridge(), [slice(0, len(Z))])
         self.solver = system.name
         self.machine = newton.machine_at(
             system, np.append(self.machine.w, np.zeros(self.X.shape[1]))
@@ -190,15 +188,6 @@ class _Mixture:
         if not helps:
             self.labels, self.shares, self.machine = before
         return helps
-
-    def _system(self) -> newton.NewtonSystem:
-        X: Any = self.X
-        if sparse.issparse(X):
-            signs: list[Any] = [sparse.diags_array(labels) for labels in self.labels]
-            copies = [sign @ X for sign in signs]
-            return newton.Conjugate(sparse.hstack(copies, format="csr"), self._ridge())
-        Z = np.hstack([labels[:, None] * self.X for labels in self.labels])
-        return newton.Primal(Z, self._ridge(), [slice(0, len(Z))])
 
     def _ridge(self) -> Floats:
         return np.repeat(self.alpha / self.shares, self.X.shape[1])
