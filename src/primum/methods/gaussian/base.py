@@ -52,18 +52,9 @@ class SingularCovarianceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class GenerativeRows:
-    """Labelled and unlabelled rows, and their weights in the classes.
+    """Labelled rows, then unlabelled ones, X (n, d), and their weights (n,).
 
-    Attributes
-    ----------
-    X : array (n, d)
-        The labelled rows, then the unlabelled ones.
-    labels : array (n_labeled, K)
-        The known labels, one-hot.
-    weight : array (n,)
-        Weight of every row.
-    data : TrainingData
-        The arguments of ``fit``.
+    ``labels`` (n_labeled, K) are the known ones, one-hot, and ``data`` the arguments of ``fit``.
     """
 
     X: Floats
@@ -149,7 +140,17 @@ class GenerativeClassifier(
             rows = _read_rows(self, data)
             with one_blas_thread():
                 self._fit_rows(rows)
-            self._warn_if_singular(rows)
+            # Constant and collinear features are left out exactly: that loses nothing.
+            d = self.means_.shape[1]
+            directions = self._n_directions(rows) if self.rank_ < d else d
+            if self.rank_ < directions:
+                warn(
+                    f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} "
+                    f"for {d} features, but the rows vary in {directions} directions: those "
+                    "without variance within the classes are ignored. Label more rows, or "
+                    f"{self._more_ridge}.",
+                    SingularCovarianceWarning,
+                )
         return self
 
     @abstractmethod
@@ -162,15 +163,13 @@ class GenerativeClassifier(
         coordinates = gaussian_coordinates(
             rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
         )
-        return GaussianFamily(coordinates, spherical, self._log_shares(rows.data.classes))
-
-    def _log_shares(self, classes: AnyArray) -> Floats | None:
-        """Return the logarithms of the given class shares; None means that they are estimated."""
-        if self.prior is None:
-            return None
+        # Logarithms of given class shares; None means that they are estimated.
+        classes, log_shares = rows.data.classes, None
         if isinstance(self.prior, str):
-            return np.full(len(classes), -np.log(len(classes)))
-        return np.log(class_shares(self.prior, classes))
+            log_shares = np.full(len(classes), -np.log(len(classes)))
+        elif self.prior is not None:
+            log_shares = np.log(class_shares(self.prior, classes))
+        return GaussianFamily(coordinates, spherical, log_shares)
 
     def _remember(
         self, classes: AnyArray, model: GaussianModel, coordinates: GaussianCoordinates
@@ -228,21 +227,6 @@ class GenerativeClassifier(
     def _n_directions(self, rows: GenerativeRows) -> int:
         """Return the number of directions in which the rows that determine the model vary."""
         return self._family(rows).coordinates.dimension
-
-    def _warn_if_singular(self, rows: GenerativeRows) -> None:
-        """Warn if the model ignores directions in which its rows vary."""
-        d = self.means_.shape[1]
-        if self.rank_ == d:
-            return
-        # Constant and collinear features are left out exactly: that loses nothing.
-        directions = self._n_directions(rows)
-        if self.rank_ < directions:
-            warn(
-                f"The covariance of {type(self).__name__} is singular, with rank {self.rank_} for "
-                f"{d} features, but the rows vary in {directions} directions: those without "
-                f"variance within the classes are ignored. Label more rows, or {self._more_ridge}.",
-                SingularCovarianceWarning,
-            )
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the posterior probability of every class.

@@ -32,19 +32,13 @@ import numpy as np
 from primum._typing import Floats
 from primum.methods.base import warn_short_of_tol, with_parameters
 from primum.methods.gaussian import base
-from primum.methods.gaussian.family import GaussianFamily, GaussianModel, ModelsOfLabels
+from primum.methods.gaussian.family import GaussianModel, ModelsOfLabels
 from primum.methods.gaussian.label_search import RAISE, minimize_over_labels
 
 
 @dataclass(frozen=True)
 class ContrastiveLikelihood(ModelsOfLabels):
-    """f and its gradient; its models are theta(Q).
-
-    Attributes
-    ----------
-    supervised : GaussianModel
-        theta_s.
-    """
+    """f and its gradient; its models are theta(Q), and ``supervised`` is theta_s."""
 
     supervised: GaussianModel
 
@@ -154,13 +148,25 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
         family = self._family(rows)
         Z, R = family.coordinates.read(rows.X), rows.class_weights()
         model = family.fit(Z[: rows.n_labeled], R)
-        self.gain_, self.gap_, self.n_iter_ = 0.0, 0.0, 1
+        self.gain_ = 0.0
+        self.gap_ = 0.0
+        self.n_iter_ = 1
         Q = self.supervised_._posterior(rows.unlabeled)
         if rows.n_unlabeled:
-            self._check_supervised(family, model, Z)
+            # The supervised model must give every row some likelihood.
+            rank = base.covariance_rank(family, model, Z)
+            if rank < Z.shape[1]:
+                raise ValueError(
+                    f"{type(self).__name__} compares likelihoods with those of the supervised "
+                    f"model, whose covariance has rank {rank}, while all rows together span "
+                    f"{Z.shape[1]} dimensions: {self._more_ridge}, label more rows, or drop "
+                    "features."
+                )
             objective = ContrastiveLikelihood(family, Z, R, rows.weight[rows.n_labeled :], model)
             worst = minimize_over_labels(objective, Q, self.tol, self.max_iter)
-            Q, self.gap_, self.n_iter_ = worst.Q, worst.gap, max(1, worst.n_iter)
+            Q = worst.Q
+            self.gap_ = worst.gap
+            self.n_iter_ = max(1, worst.n_iter)
             if worst.value > worst.gap:
                 model, self.gain_ = objective.model(Q), worst.value - worst.gap
             if worst.gap > self.tol:
@@ -169,13 +175,3 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
                 warn_short_of_tol(self, worst.n_iter, where, otherwise=RAISE)
         self._keep_soft_labels(rows, Q)
         self._remember(rows.data.classes, model, family.coordinates)
-
-    def _check_supervised(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
-        """Raise an error if the supervised model gives some rows no likelihood."""
-        r, rank = Z.shape[1], base.covariance_rank(family, model, Z)
-        if rank < r:
-            raise ValueError(
-                f"{type(self).__name__} compares likelihoods with those of the supervised model, "
-                f"whose covariance has rank {rank}, while all rows together span {r} dimensions: "
-                f"{self._more_ridge}, label more rows, or drop features."
-            )

@@ -130,42 +130,29 @@ class EMLDAClassifier(GenerativeClassifier):
         used = rows.weighted(float(self.unlabeled_weight))
         family = self._family(used)
         Z = family.coordinates.read(used.X)
-        if used.n_unlabeled:
-            model = self._iterate(family, used, Z)
-        else:
-            model = family.fit(Z, used.class_weights())
-            self._keep_path([mean_log_likelihood(family, model, Z, used)])
-        self._remember(rows.data.classes, model, family.coordinates)
-        self._keep_soft_labels(rows, self._posterior(rows.unlabeled))
-
-    def _iterate(self, family: GaussianFamily, rows: GenerativeRows, Z: Floats) -> GaussianModel:
-        """Return the model once the likelihood gains no more than the tolerance."""
-        Q = self.supervised_._posterior(rows.unlabeled)
+        # In turn the labels and the model, until the likelihood gains no more than the tolerance.
+        Q = self.supervised_._posterior(used.unlabeled) if used.n_unlabeled else None
         path: list[float] = []
         gain = np.inf
         while gain > self.tol and len(path) < self.max_iter:
-            model = family.fit(Z, rows.class_weights(Q))
-            self._check_maximum(family, model, Z)
-            path.append(mean_log_likelihood(family, model, Z, rows))
-            Q = model.posterior(Z[rows.n_labeled :])
-            gain = path[-1] - path[-2] if len(path) > 1 else np.inf
-        self._keep_path(path)
+            model = family.fit(Z, used.class_weights(Q))
+            if Q is not None:
+                self._check_maximum(family, model, Z)
+                Q = model.posterior(Z[used.n_labeled :])
+            path.append(mean_log_likelihood(family, model, Z, used))
+            gain = 0.0 if Q is None else path[-1] - path[-2] if len(path) > 1 else np.inf
         if gain > self.tol:
-            self._warn(gain)
-        return model
-
-    def _keep_path(self, path: list[float]) -> None:
+            warn(
+                f"EMLDAClassifier stopped after max_iter={self.max_iter} iterations, the last of "
+                f"which raised the mean log-likelihood by {gain:.1e}, more than "
+                f"tol={self.tol:.1e}; raise max_iter or tol.",
+                ConvergenceWarning,
+            )
         self.log_likelihood_path_ = np.array(path)
         self.log_likelihood_ = path[-1]
         self.n_iter_ = len(path)
-
-    def _warn(self, gain: float) -> None:
-        warn(
-            f"EMLDAClassifier stopped after max_iter={self.max_iter} iterations, the last of which "
-            f"raised the mean log-likelihood by {gain:.1e}, more than tol={self.tol:.1e}; raise "
-            "max_iter or tol.",
-            ConvergenceWarning,
-        )
+        self._remember(rows.data.classes, model, family.coordinates)
+        self._keep_soft_labels(rows, self._posterior(rows.unlabeled))
 
 
 def mean_log_likelihood(

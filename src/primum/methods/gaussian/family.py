@@ -40,14 +40,9 @@ RANGE_TOLERANCE, RANK_TOLERANCE = 1e-11, 1e-13
 class GaussianCoordinates:
     """Coordinates z of rows x: ``x = origin + basis z``, ``z = reader' (x - origin)``.
 
-    Attributes
-    ----------
-    origin : array (d,)
-        The mean of the rows from which the coordinates were computed.
-    basis, reader : arrays (d, r)
-        ``reader' basis`` is the identity.
-    ridge : array (r,)
-        Diagonal of ``reader' alpha I reader``.
+    ``origin`` (d,) is the mean of the rows from which they were computed; ``basis`` and ``reader``
+    are (d, r), with ``reader' basis`` the identity; ``ridge`` (r,) is the diagonal of
+    ``reader' alpha I reader``.
     """
 
     origin: Floats
@@ -99,17 +94,7 @@ def gaussian_coordinates(
 
 @dataclass(frozen=True)
 class GaussianModel:
-    """Classes of one covariance, in coordinates.
-
-    Attributes
-    ----------
-    means : array (K, r)
-        Class means.
-    covariance : array (r, r)
-        The common covariance.
-    log_shares : array (K,)
-        Logarithms of the class shares.
-    """
+    """Classes with means (K, r), one covariance (r, r) and shares of logarithms (K,)."""
 
     means: Floats
     covariance: Floats
@@ -154,16 +139,9 @@ class GaussianModel:
 
 @dataclass(frozen=True)
 class GaussianFamily:
-    """All models of some rows, and the one of largest likelihood.
+    """All models of rows with some coordinates, and the one of largest likelihood.
 
-    Attributes
-    ----------
-    coordinates : GaussianCoordinates
-        The coordinates of the rows.
-    spherical : bool
-        Whether the covariance is a multiple of the identity.
-    log_shares : array (K,) or None
-        Logarithms of given class shares; None means that they are estimated.
+    ``log_shares`` (K,) are logarithms of given class shares; None means that they are estimated.
     """
 
     coordinates: GaussianCoordinates
@@ -175,16 +153,14 @@ class GaussianFamily:
         totals = R.sum(axis=0)
         means = (R.T @ Z) / totals[:, None]
         n = float(totals.sum())
-        covariance = self._shaped(scatter(Z, R, means) / n)
+        within = scatter(Z, R, means) / n
+        ridge = self.coordinates.ridge
+        covariance = within + np.diag(ridge)
+        if self.spherical:
+            variance = np.trace(within) / len(within) + ridge[0]
+            covariance = np.asarray(variance * np.eye(len(within)))
         log_shares = np.log(totals / n) if self.log_shares is None else self.log_shares
         return GaussianModel(means, covariance, log_shares)
-
-    def _shaped(self, within: Floats) -> Floats:
-        """Return the covariance of largest likelihood, given that within the classes."""
-        ridge = self.coordinates.ridge
-        if self.spherical:
-            return np.asarray((np.trace(within) / len(within) + ridge[0]) * np.eye(len(within)))
-        return within + np.diag(ridge)
 
     def penalty(self, model: GaussianModel) -> float:
         """Return ``alpha/2 tr(C^-1)``, which is subtracted from the mean log-likelihood."""
@@ -193,18 +169,10 @@ class GaussianFamily:
 
 @dataclass(frozen=True)
 class ModelsOfLabels:
-    """The models of all rows, by soft labels of the unlabelled ones.
+    """The models of all rows with coordinates Z (n, r), by soft labels of the unlabelled ones.
 
-    Attributes
-    ----------
-    family : GaussianFamily
-        The models of all rows.
-    Z : array (n, r)
-        Coordinates of the labelled rows, then of the unlabelled ones.
-    R : array (L, K)
-        Weights of the labelled rows in the classes.
-    weight : array (U,)
-        Weights of the unlabelled rows.
+    R (L, K) are the weights of the labelled rows, which come first, in the classes, and ``weight``
+    (U,) those of the unlabelled rows.
     """
 
     family: GaussianFamily

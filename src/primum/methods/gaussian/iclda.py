@@ -47,30 +47,25 @@ class LabeledLikelihood(ModelsOfLabels):
 
     def __call__(self, Q: Floats) -> tuple[float, Floats]:
         """Return minus the value and its gradient (U, K) for labels Q."""
-        model = self.model(Q)
-        totals = self.R.sum(axis=0) + self.weight @ Q
-        return -self.value(model), -self._gradient(model, totals) / self.R.sum()
-
-    def _gradient(self, model: GaussianModel, totals: Floats) -> Floats:
-        L = len(self.R)
+        model, L, ridge = self.model(Q), len(self.R), self.family.coordinates.ridge
         labeled, precision = self.R.sum(axis=0), model.precision
+        totals = labeled + self.weight @ Q
+        # H, the derivative in the covariance.
+        G = scatter(self.Z[:L], self.R, model.means)
+        G += self.R.sum() * np.diag(ridge)
+        H = 0.5 * (precision @ G @ precision - self.R.sum() * precision)
+        if self.family.spherical:
+            H = np.trace(H) / len(H) * np.eye(len(H))
+        H = H / totals.sum()
         means = self.R.T @ self.Z[:L] / labeled[:, None]
         pull = ((means - model.means) @ precision) * (labeled / totals)[:, None]
-        H = self._curvature(model) / totals.sum()
         # Without x'H x, which is the same for all classes of a row, it is linear in the rows.
         bent = model.means @ H
         level = np.sum(model.means * (bent - pull), axis=1)
         if self.family.log_shares is None:
             level += labeled / totals
-        return self.weight[:, None] * (self.Z[L:] @ (pull - 2 * bent).T + level)
-
-    def _curvature(self, model: GaussianModel) -> Floats:
-        """Return H, the derivative in the covariance."""
-        total, P = self.R.sum(), model.precision
-        G = scatter(self.Z[: len(self.R)], self.R, model.means)
-        G += total * np.diag(self.family.coordinates.ridge)
-        H = 0.5 * (P @ G @ P - total * P)
-        return H if not self.family.spherical else np.trace(H) / len(H) * np.eye(len(H))
+        gradient = self.weight[:, None] * (self.Z[L:] @ (pull - 2 * bent).T + level)
+        return -self.value(model), -gradient / self.R.sum()
 
 
 # Optima count as different if the posterior of some row differs by more than this: searches that
@@ -180,24 +175,28 @@ class ICLDAClassifier(GenerativeClassifier):
         family = self._family(rows)
         Z, L = family.coordinates.read(rows.X), rows.n_labeled
         objective = LabeledLikelihood(family, Z, rows.class_weights(), rows.weight[L:])
-        best = self._search(objective, rows)
-        model = objective.model(best.Q)
-        self.log_likelihood_ = objective.value(model) - family.coordinates.log_volume
-        self.gap_, self.n_iter_ = best.gap, max(1, best.n_iter)
-        self._keep_soft_labels(rows, best.Q)
-        self._remember(rows.data.classes, model, family.coordinates)
-
-    def _search(self, objective: LabeledLikelihood, rows: GenerativeRows) -> LabelOptimum:
-        """Return the best labels found from all starts."""
-        if rows.n_unlabeled == 0:
-            self.n_optima_ = 1
-            return LabelOptimum(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)
-        optima, models = [], []
-        for start in self._starts(rows):
-            optima.append(minimize_over_labels(objective, start, self.tol, self.max_iter))
-            models.append(objective.model(optima[-1].Q))
-            self._check_maximum(objective.family, models[-1], objective.Z)
-        self.n_optima_ = _count_different(models, objective.Z)
+        # Searches from the posterior of the twin, the class shares, and posteriors of supervised
+        # models with randomly weighted rows.
+        twin, U = self.supervised_, rows.n_unlabeled
+        rng = check_random_state(self.random_state)
+        starts = [twin._posterior(rows.unlabeled), np.tile(twin.prior_, (U, 1))]
+        while U and len(starts) < self.n_init:
+            weight = rows.weight.copy()
+            weight[:L] *= rng.exponential(size=L)
+            starts.append(fit_twin(self, replace(rows, weight=weight))._posterior(rows.unlabeled))
+        optima = [LabelOptimum(np.zeros((0, rows.n_classes)), 0.0, 0.0, 0)]
+        self.n_optima_ = 1
+        if U:
+            optima.clear()
+            posteriors: list[Floats] = []  # of the different optima
+            for start in starts[: self.n_init]:
+                optima.append(minimize_over_labels(objective, start, self.tol, self.max_iter))
+                model = objective.model(optima[-1].Q)
+                self._check_maximum(family, model, Z)
+                own = model.posterior(Z)
+                if all(np.abs(own - other).max() > MIN_POSTERIOR_CHANGE for other in posteriors):
+                    posteriors.append(own)
+            self.n_optima_ = len(posteriors)
         best = min(optima, key=lambda one: one.value)
         if best.gap > self.tol:
             where = (
@@ -205,23 +204,9 @@ class ICLDAClassifier(GenerativeClassifier):
                 f"by about {best.gap:.1e}, more than"
             )
             warn_short_of_tol(self, best.n_iter, where, otherwise=RAISE)
-        return best
-
-    def _starts(self, rows: GenerativeRows) -> list[Floats]:
-        """Return the labels from which the searches start."""
-        twin, rng = self.supervised_, check_random_state(self.random_state)
-        starts = [twin._posterior(rows.unlabeled), np.tile(twin.prior_, (rows.n_unlabeled, 1))]
-        while len(starts) < self.n_init:
-            weight = rows.weight.copy()
-            weight[: rows.n_labeled] *= rng.exponential(size=rows.n_labeled)
-            starts.append(fit_twin(self, replace(rows, weight=weight))._posterior(rows.unlabeled))
-        return starts[: self.n_init]
-
-
-def _count_different(models: list[GaussianModel], Z: Floats) -> int:
-    """Return the number of models with different posteriors."""
-    distinct: list[Floats] = []
-    for posterior in (model.posterior(Z) for model in models):
-        if all(np.abs(posterior - other).max() > MIN_POSTERIOR_CHANGE for other in distinct):
-            distinct.append(posterior)
-    return len(distinct)
+        model = objective.model(best.Q)
+        self.log_likelihood_ = objective.value(model) - family.coordinates.log_volume
+        self.gap_ = best.gap
+        self.n_iter_ = max(1, best.n_iter)
+        self._keep_soft_labels(rows, best.Q)
+        self._remember(rows.data.classes, model, family.coordinates)

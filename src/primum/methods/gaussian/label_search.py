@@ -32,9 +32,10 @@ from primum.solvers.lbfgsb import minimise_to_gap
 MAX_RESTARTS = 20
 
 # With more shares than this, only a working set of them has variables: those above 0, and those
-# that would grow. Most shares of many classes are 0, as the first steps show. The gap over a
-# working set has to be smaller than the tolerance by the last factor, so that few sets are needed.
-MAX_FREE_SHARES, FIRST_STEPS, MAX_WORKING_SETS, INNER_GAP_SHARE = 20_000, 40, 100, 0.3
+# that would grow. Most shares of many classes are 0, as the first steps show.
+MAX_FREE_SHARES, FIRST_STEPS, MAX_WORKING_SETS = 20_000, 40, 100
+# The gap over a working set, as a fraction of the tolerance, so that few sets are needed.
+INNER_GAP_SHARE = 0.3
 
 # Advice if rounding limits a search.
 RAISE = "raise tol or alpha"
@@ -44,18 +45,9 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 @dataclass(frozen=True)
 class LabelOptimum:
-    """The labels at which a search stopped.
+    """Labels Q (U, K) at which a search stopped, and the objective there.
 
-    Attributes
-    ----------
-    Q : array (U, K)
-        Labels.
-    value : float
-        Value of the objective.
-    gap : float
-        First-order bound on how much lower the objective can be.
-    n_iter : int
-        Number of iterations.
+    ``gap`` is a first-order bound on how much lower the objective can be.
     """
 
     Q: Floats

@@ -22,7 +22,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum.methods.gaussian.base import GenerativeClassifier, GenerativeRows, fit_twin
-from primum.methods.gaussian.family import RANK_TOLERANCE, GaussianCoordinates, GaussianModel
+from primum.methods.gaussian.family import RANK_TOLERANCE, GaussianModel
 
 
 class MomentConstrainedLDAClassifier(GenerativeClassifier):
@@ -104,41 +104,42 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
         Z = coordinates.read(rows.X)
         model = family.fit(Z[: rows.n_labeled], rows.class_weights())
         if rows.n_unlabeled:
+            # The mean mu and, unless spherical, the total covariance Theta of all rows.
             share = rows.weight / rows.weight.sum()
-            target = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
-            model = self._mapped(model, share @ Z, None if family.spherical else target)
-            coordinates = _centered(coordinates, share @ rows.X)
+            mean = share @ Z
+            shares = np.exp(model.log_shares)
+            centered = model.means - shares @ model.means
+            if family.spherical:
+                model = replace(model, means=mean + centered)
+            else:
+                total = (Z.T * share) @ (Z - mean) + np.diag(coordinates.ridge)
+                S = model.covariance + (centered.T * shares) @ centered
+                values, V = self._generalized_eigenvectors(total, S)
+                if values.min(initial=1.0) <= RANK_TOLERANCE * values.max(initial=1.0):
+                    raise ValueError(
+                        f"In some direction the variance of all rows is {values.max():.1e} times "
+                        "that of the labelled rows, beyond the precision of the map between them: "
+                        "remove outliers from the unlabelled rows, or raise alpha if it is tiny."
+                    )
+                T, inverse = (S @ (V * power) @ V.T for power in (values**0.5, values**-0.5))
+                means = centered @ T.T
+                # T C T', without the rounding of T where S is small and T large.
+                covariance = total - (means.T * shares) @ means
+                model = MappedModel(mean + means, covariance, model.log_shares, model, inverse)
+            # The origin is the mean of all rows, in the subspace that the labelled rows span.
+            center = share @ rows.X
+            along = coordinates.read(center[None, :])[0] @ coordinates.basis.T
+            coordinates = replace(coordinates, origin=center - along)
         self._remember(rows.data.classes, model, coordinates)
-
-    def _mapped(self, model: GaussianModel, mean: Floats, total: Floats | None) -> GaussianModel:
-        """Return the model with the given mean and, unless None, the given total covariance."""
-        shares = np.exp(model.log_shares)
-        centered = model.means - shares @ model.means
-        if total is None:
-            return replace(model, means=mean + centered)
-        S = model.covariance + (centered.T * shares) @ centered
-        values, V = self._generalized_eigenvectors(total, S)
-        _refuse_outliers(values)
-        T, inverse = (S @ (V * power) @ V.T for power in (values**0.5, values**-0.5))
-        means = centered @ T.T
-        # T C T', without the rounding of T where S is small and T large.
-        covariance = total - (means.T * shares) @ means
-        return MappedModel(mean + means, covariance, model.log_shares, model, inverse)
 
 
 @dataclass(frozen=True)
 class MappedModel(GaussianModel):
     """A model after an affine map ``z -> mean + T (z - mean of the source)``.
 
-    The score of a row is that of the source at the row mapped back. Computed from the new means and
-    covariance it would lose twice as many digits if S is nearly singular.
-
-    Attributes
-    ----------
-    source : GaussianModel
-        The model before the map.
-    inverse : array (r, r)
-        ``T^-1``.
+    The score of a row is that of the source, the model before the map, at the row mapped back by
+    ``inverse``, T^-1 (r, r). Computed from the new means and covariance it would lose twice as many
+    digits if S is nearly singular.
     """
 
     source: GaussianModel
@@ -154,19 +155,3 @@ class MappedModel(GaussianModel):
         coef, intercept = self.source.scores()
         shares, back = np.exp(self.log_shares), self.inverse.T @ coef
         return back, intercept + shares @ self.source.means @ coef - shares @ self.means @ back
-
-
-def _refuse_outliers(values: Floats) -> None:
-    """Raise an error if the smallest stretch of the map is lost in the rounding of the largest."""
-    if values.min(initial=1.0) <= RANK_TOLERANCE * values.max(initial=1.0):
-        raise ValueError(
-            f"In some direction the variance of all rows is {values.max():.1e} times that of the "
-            "labelled rows, beyond the precision of the map between them: remove outliers from the "
-            "unlabelled rows, or raise alpha if it is tiny."
-        )
-
-
-def _centered(coordinates: GaussianCoordinates, mean: Floats) -> GaussianCoordinates:
-    """Return the same coordinates, with the mean of all rows in the subspace that they span."""
-    along = coordinates.read(mean[None, :])[0] @ coordinates.basis.T
-    return replace(coordinates, origin=mean - along)

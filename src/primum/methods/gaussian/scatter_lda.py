@@ -22,7 +22,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from primum._typing import Floats
 from primum.methods.base import with_parameters
 from primum.methods.gaussian.base import COLLAPSED, GenerativeClassifier, GenerativeRows, fit_twin
 from primum.methods.gaussian.family import GaussianCoordinates, GaussianModel
@@ -114,39 +113,32 @@ class ScatterLDAClassifier(GenerativeClassifier):
         model = family.fit(Z[: rows.n_labeled], rows.class_weights())
         share = rows.weight / rows.weight.sum()
         total = (Z.T * share) @ (Z - share @ Z) + np.diag(coordinates.ridge)
-        V = self._find_directions(model, total)
-        self.directions_ = coordinates.reader @ V
-        if not rows.n_unlabeled:  # the twin, even if the covariance is singular
-            self._remember(rows.data.classes, model, coordinates)
-            return
-        # The transpose of this reader times this basis is V' S_t V, the identity.
-        basis, ridge = coordinates.basis @ total @ V, np.zeros(V.shape[1])
-        space = GaussianCoordinates(coordinates.origin, basis, self.directions_, ridge)
-        self._remember(rows.data.classes, self._projected(model, V, rows.n_labeled), space)
-        self.means_ = coordinates.origin + model.means @ coordinates.basis.T
-        self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T
-
-    def _find_directions(self, model: GaussianModel, total: Floats) -> Floats:
-        """Return the leading generalised eigenvectors (r, K - 1), with unit total variance."""
+        # The leading generalised eigenvectors (r, K - 1), with unit total variance.
         shares = np.exp(model.log_shares)
         centered = model.means - shares @ model.means
         values, V = self._generalized_eigenvectors((centered.T * shares) @ centered, total)
         leading = np.argsort(values)[::-1][: len(shares) - 1]
-        kept = leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]
-        return V[:, kept]
-
-    def _projected(self, model: GaussianModel, V: Floats, n_labeled: int) -> GaussianModel:
-        """Return the model of the rows projected onto the directions."""
+        V = V[:, leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]]
+        self.directions_ = coordinates.reader @ V
+        if not rows.n_unlabeled:  # the twin, even if the covariance is singular
+            self._remember(rows.data.classes, model, coordinates)
+            return
+        # The model of the rows projected onto the directions, all of unit total variance.
         projected = GaussianModel(model.means @ V, V.T @ model.covariance @ V, model.log_shares)
-        # All directions have unit total variance.
         rank = int(np.count_nonzero(np.linalg.eigvalsh(projected.covariance) > COLLAPSED))
         if rank < V.shape[1]:
             raise ValueError(
-                f"The covariance within the classes of the {n_labeled} labelled rows, projected "
-                f"onto directions between the classes, has rank {rank} and not {V.shape[1]}: label "
-                f"more rows, or {self._more_ridge}."
+                f"The covariance within the classes of the {rows.n_labeled} labelled rows, "
+                f"projected onto directions between the classes, has rank {rank} and not "
+                f"{V.shape[1]}: label more rows, or {self._more_ridge}."
             )
-        return projected
+        # The transpose of this reader times this basis is V' S_t V, the identity.
+        basis = coordinates.basis @ total @ V
+        ridge = np.zeros(V.shape[1])
+        space = GaussianCoordinates(coordinates.origin, basis, self.directions_, ridge)
+        self._remember(rows.data.classes, projected, space)
+        self.means_ = coordinates.origin + model.means @ coordinates.basis.T
+        self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T
 
     def _n_directions(self, rows: GenerativeRows) -> int:
         # The covariance of projected rows is not singular: an error would have been raised.
