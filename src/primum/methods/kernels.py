@@ -107,8 +107,13 @@ class KernelClassifier(
             )
         given = read_arguments(self, X, y, X_unlabeled, *more, **partial)
         refuse_other_library(self, given.home)
-        if self._precomputed:
-            _refuse_other_shapes(given.X)
+        if self._precomputed and sparse.issparse(given.X):
+            raise ValueError("With kernel='precomputed', X is sparse: pass a dense kernel matrix.")
+        if self._precomputed and given.X.shape[0] != given.X.shape[1]:
+            raise ValueError(
+                "With kernel='precomputed', X must be the square matrix of the kernel values of "
+                f"all rows with each other, but its shape is {given.X.shape}."
+            )
         return given
 
     def _kernel_rows(self, given: ClassArguments, unlabeled: bool) -> KernelRows:
@@ -144,8 +149,18 @@ class KernelClassifier(
             K = np.asarray(rows.X[np.ix_(rows.index, rows.index)], dtype=np.float64)
         else:
             K = self._kernel_values(rows.X, rows.X)
-        if rows.index is not None or callable(self.kernel):
-            _refuse_asymmetric(K)
+        if rows.index is None and not callable(self.kernel):
+            return K
+        largest = max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
+        for block in gen_batches(len(K), max(1, KERNEL_BLOCK_NUMBERS // len(K))):
+            off = np.abs(K[block] - K[:, block].T)
+            if off.max() > SYMMETRY_TOLERANCE * largest:
+                i, j = np.unravel_index(off.argmax(), off.shape)
+                raise ValueError(
+                    "The kernel matrix is not symmetric: the kernel of rows "
+                    f"{block.start + i} and {j} is {K[block][i, j]:.6g}, and "
+                    f"{K[j, block.start + i]:.6g} in the other order."
+                )
         return K
 
     def _kernel_values(self, X: Any, Z: Any) -> Floats:
@@ -261,28 +276,6 @@ def _with_short_indices(X: Any) -> Any:
     return rows
 
 
-def _refuse_other_shapes(K: Any) -> None:
-    if sparse.issparse(K):
-        raise ValueError("With kernel='precomputed', X is sparse: pass a dense kernel matrix.")
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            "With kernel='precomputed', X must be the square matrix of the kernel values of all "
-            f"rows with each other, but its shape is {K.shape}."
-        )
-
-
-def _refuse_asymmetric(K: Floats) -> None:
-    largest = max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
-    for rows in gen_batches(len(K), max(1, KERNEL_BLOCK_NUMBERS // len(K))):
-        off = np.abs(K[rows] - K[:, rows].T)
-        if off.max() > SYMMETRY_TOLERANCE * largest:
-            i, j = np.unravel_index(off.argmax(), off.shape)
-            raise ValueError(
-                f"The kernel matrix is not symmetric: the kernel of rows {rows.start + i} and {j} "
-                f"is {K[rows][i, j]:.6g}, and {K[j, rows.start + i]:.6g} in the other order."
-            )
-
-
 # Kernels of scikit-learn that have a parameter gamma.
 TAKES_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "chi2", "sigmoid")
 
@@ -303,20 +296,16 @@ def gamma_of(
     if gamma != "scale":
         return float(gamma)
     with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
-        variance = _variance(rows, weight)
+        share = np.full(rows.shape[0], 1.0) if weight is None else weight
+        share = share / (share.sum() * rows.shape[1])
+        mean = float((share @ rows).sum())
+        if isinstance(rows, np.ndarray):
+            variance = float((share @ (rows - mean) ** 2).sum())
+        else:
+            variance = float((share @ rows.multiply(rows)).sum()) - mean**2
     if not np.isfinite(variance):
         raise ValueError("The variance of the features overflows: standardise the features.")
     return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
-
-
-def _variance(rows: Any, weight: Floats | None) -> float:
-    """Return the variance of all entries of rows."""
-    share = np.full(rows.shape[0], 1.0) if weight is None else weight
-    share = share / (share.sum() * rows.shape[1])
-    mean = float((share @ rows).sum())
-    if isinstance(rows, np.ndarray):
-        return float((share @ (rows - mean) ** 2).sum())
-    return float((share @ rows.multiply(rows)).sum()) - mean**2
 
 
 @base.with_parameters

@@ -39,25 +39,14 @@ def alternate(
 ) -> tuple[Model, Guess, int]:
     """Fit to labels and relabel by the fit, until no label changes or after ``max_iter`` rounds.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It has ``max_iter``, and the number of rounds becomes its ``n_iter_``. If labels still
-        change, a warning in its name says so.
-    fit : callable (labels, last model or None) -> model
-        Fits a model to labels of the unlabelled rows.
-    label : callable (model) -> labels
-        Labels the unlabelled rows.
-    labels : array of shape (n_unlabeled, ...)
-        The first labels.
-
-    Returns
-    -------
-    tuple of (model, labels, int)
-        The last model, the labels it was fitted to, and how many of them it would still change.
+    ``labels`` (n_unlabeled, ...) are the first ones, and ``fit`` gets the last model, too, or None.
+    The number of rounds becomes ``n_iter_`` of the estimator, and if labels still change, a warning
+    in its name says so. Return the last model, the labels it was fitted to, and how many of them it
+    would still change.
     """
     model: Model | None = None
-    changes, estimator.n_iter_ = 1, 0
+    changes = 1
+    estimator.n_iter_ = 0
     while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
         model, before = fit(labels, model), labels
         labels = label(model)

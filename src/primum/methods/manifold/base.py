@@ -50,26 +50,21 @@ class KernelOnGraph(BaseEstimator):
     def _deform(self, rows: Any, ratio: float) -> DeformedKernel:
         """Return the deformed kernel of distinct rows, which are stored for new ones."""
         n, d = rows.shape
-        self.gamma_ = self._gamma(rows)
-        penalty = self._penalty(rows) if ratio else sparse.csr_array((n, n))
+        gamma = self.gamma  # one in kernel_params takes the place of the default
+        if gamma == "scale":
+            gamma = (self.kernel_params or {}).get("gamma", gamma)
+        self.gamma_ = gamma_of(self.kernel, gamma, rows)
+        penalty: Any = sparse.csr_array((n, n))
+        if ratio:
+            graph = deformed_kernel.neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
+            penalty = deformed_kernel.laplacian_power(
+                graph, normalized=self.graph_normalized, power=self.graph_power
+            )
         if self.kernel == "linear" and d <= min(n, MAX_GRAPH_ROWS):  # with the rows themselves
             return deformed_kernel.deform_linear(rows, penalty).at(ratio)
         self._refuse_many(n)
         self.X_fit_ = rows
         return deformed_kernel.deform_kernel(self._kernel(rows), penalty, overwrite=True).at(ratio)
-
-    def _gamma(self, rows: Any) -> float | None:
-        """Return the kernel's gamma; one in ``kernel_params`` takes the place of the default."""
-        gamma = self.gamma
-        if gamma == "scale":
-            gamma = (self.kernel_params or {}).get("gamma", gamma)
-        return gamma_of(self.kernel, gamma, rows)
-
-    def _penalty(self, rows: Any) -> Any:
-        graph = deformed_kernel.neighbor_graph(rows, self.graph_neighbors, self.graph_weights)
-        return deformed_kernel.laplacian_power(
-            graph, normalized=self.graph_normalized, power=self.graph_power
-        )
 
     def _kernel(self, rows: Any, others: Any = None) -> Floats:
         """Return the undeformed kernel between rows, or rows and others, in memory of its own."""
@@ -112,22 +107,10 @@ class KernelOnGraph(BaseEstimator):
 class ManifoldData:
     """Labelled and unlabelled rows of positive weight, equal ones merged.
 
-    A row that occurs twice counts twice in the loss, but is one vertex of the graph.
-
-    Attributes
-    ----------
-    rows : array or CSR matrix of shape (n_rows, n_features)
-        The distinct rows, in double precision.
-    labeled : array of shape (n_labeled,)
-        The position of every labelled row among them.
-    codes : array of shape (n_labeled,)
-        Labels as 0, 1, ...
-    targets : array of shape (n_labeled,), or (n_labeled, n_classes) for more than two classes
-        Labels as least squares fits them.
-    weight : array of shape (n_labeled,), or None
-        Weight of every labelled row; None if none were given.
-    classes : array of shape (n_classes,)
-        The classes.
+    ``rows`` (n_rows, n_features), an array or a CSR matrix in double precision, are the distinct
+    ones: a row that occurs twice counts twice in the loss, but is one vertex of the graph. Of every
+    labelled row there are its position among them, its label as a code 0, 1, ... and as least
+    squares fits it, (n_labeled,) or (n_labeled, K), and its weight (None: 1).
     """
 
     rows: Any
@@ -136,32 +119,6 @@ class ManifoldData:
     targets: Floats
     weight: Floats | None
     classes: AnyArray
-
-
-def read_manifold_data(
-    estimator: BaseEstimator, given: ClassArguments, *, uses_unlabeled: bool
-) -> ManifoldData:
-    """Return the distinct rows of validated arguments, without the unlabelled ones if not used."""
-    refuse_other_library(estimator, given.home)
-    labels, index = given.labels, given.labels.labeled[given.known]
-    n_labeled, more = len(index), given.X[:0]
-    if uses_unlabeled:
-        index = np.concatenate([index, labels.unlabeled[given.unknown]])
-        if not isinstance(given.more, ArrayRows):
-            raise ValueError(
-                f"{type(estimator).__name__} needs a graph of all rows, but X_unlabeled is not in "
-                "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
-            )
-        more = given.more.array
-    rows, position = distinct_rows(stack_rows([given.X[index], more], np.float64))
-    return ManifoldData(
-        rows=rows,
-        labeled=position[:n_labeled],
-        codes=labels.codes[given.known],
-        targets=labels.targets[given.known],
-        weight=given.weight_of(index[:n_labeled]),
-        classes=labels.classes,
-    )
 
 
 def distinct_rows(X: Any) -> tuple[Any, Index]:
@@ -203,9 +160,29 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
 
     def _fit_given(self, given: ClassArguments) -> Self:
         """Fit to validated arguments, without the unlabelled rows if the graph is left out."""
-        data = read_manifold_data(self, given, uses_unlabeled=self._ratio > 0)
+        refuse_other_library(self, given.home)
+        labels = given.labels
+        index, more = labels.labeled[given.known], given.X[:0]
+        n_labeled = len(index)
+        if self._ratio > 0:
+            index = np.concatenate([index, labels.unlabeled[given.unknown]])
+            if not isinstance(given.more, ArrayRows):
+                raise ValueError(
+                    f"{type(self).__name__} needs a graph of all rows, but X_unlabeled is not in "
+                    "memory: load a sample of it, or use ICLSClassifier or USMClassifier."
+                )
+            more = given.more.array
+        rows, position = distinct_rows(stack_rows([given.X[index], more], np.float64))
+        data = ManifoldData(
+            rows=rows,
+            labeled=position[:n_labeled],
+            codes=labels.codes[given.known],
+            targets=labels.targets[given.known],
+            weight=given.weight_of(index[:n_labeled]),
+            classes=labels.classes,
+        )
         self.classes_ = data.classes
-        self._fit_deformed(data, self._deform(data.rows, self._ratio))
+        self._fit_deformed(data, self._deform(rows, self._ratio))
         return self
 
     def _fit_twin(self, given: ClassArguments) -> Self:

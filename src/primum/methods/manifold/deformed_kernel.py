@@ -59,22 +59,11 @@ MAX_TREE_FEATURES = 5
 
 
 def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
-    """Return the symmetric sparse weight matrix of the graph of nearest neighbours.
+    """Return the symmetric CSR weights (n, n) of the graph of nearest neighbours of rows X (n, d).
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows. Equal rows would be each other's neighbours and cut off from the others: pass
-        distinct rows.
-    n_neighbors : int
-        Number of neighbours of each row, itself not counted; all other rows if there are fewer.
-    weights : {"binary", "heat"}
-        Weights of the edges.
-
-    Returns
-    -------
-    CSR array of shape (n_rows, n_rows)
-        Isolated rows, if underflowing heat weights leave any, have no entries.
+    Equal rows would be each other's neighbours and cut off from the others: pass distinct rows.
+    A row is no neighbour of itself, and has all others if they are fewer than ``n_neighbors``.
+    Isolated rows, if underflowing heat weights leave any, have no entries.
     """
     n = X.shape[0]
     if n_neighbors < 1:
@@ -89,7 +78,13 @@ def neighbor_graph(X: Any, n_neighbors: int, weights: str = "binary") -> Any:
     graph = sparse.csr_array(_neighbor_search(X, n_neighbors).kneighbors_graph(mode=mode))
     graph = graph.maximum(graph.T).tocsr()
     if weights == "heat":
-        graph.data = _heat(graph.data)
+        if len(graph.data) == 0:
+            raise ValueError(
+                "The distances between neighbouring rows underflow: multiply the features by a "
+                "constant, or pass graph_weights='binary'."
+            )
+        scaled = graph.data / np.median(graph.data)
+        graph.data = np.exp(-0.5 * scaled * scaled)
         graph.eliminate_zeros()
     return graph
 
@@ -121,17 +116,6 @@ def _neighbor_search(X: Any, n_neighbors: int) -> Any:
     return NearestNeighbors(n_neighbors=most, algorithm=algorithm).fit(X)
 
 
-def _heat(distances: Any) -> Any:
-    """Return the heat weights of edges, given their lengths."""
-    if len(distances) == 0:
-        raise ValueError(
-            "The distances between neighbouring rows underflow: multiply the features by a "
-            "constant, or pass graph_weights='binary'."
-        )
-    scaled = distances / np.median(distances)
-    return np.exp(-0.5 * scaled * scaled)
-
-
 def laplacian_power(graph: Any, *, normalized: bool = False, power: int = 1) -> Any:
     """Return a power of the graph's Laplacian as a CSR array; a larger one is less sparse."""
     dense_or_sparse: Any = laplacian(graph.astype(np.float64), normed=normalized)
@@ -160,18 +144,10 @@ NORM_STEPS = 5
 
 @dataclass(frozen=True)
 class Deformation:
-    """The parts of deformed kernels of given rows that do not depend on the ratio r.
+    """The parts of deformed kernels of n given rows that do not depend on the ratio r.
 
-    Attributes
-    ----------
-    features : array or CSR matrix of shape (n_rows, m)
-        C.
-    roughness : array of shape (m, m)
-        The lower triangle of G.
-    penalty : CSR array of shape (n_rows, n_rows)
-        P.
-    linear : bool
-        Whether the kernel is linear and C the rows themselves.
+    ``features`` is C (n, m), an array or a CSR matrix, ``roughness`` the lower triangle of G
+    (m, m), and ``penalty`` P (n, n), a CSR array. If the kernel is linear, C are the rows.
     """
 
     features: Any
@@ -192,7 +168,18 @@ class Deformation:
             factor = cholesky(shifted.T, lower=False, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             raise _too_rough(ratio) from None
-        if np.finfo(factor.dtype).eps * _largest_inverse(factor, diagonal) > MAX_DEFORMATION_ERROR:
+        # Rounding of R'R, scaled to unit diagonal, changes its inverse by as many units in the last
+        # place as the largest eigenvalue of that inverse. The unscaled inverse has none above 1, so
+        # the largest element of the diagonal is a bound, mostly sufficient.
+        largest, unit = float(diagonal.max(initial=0.0)), np.finfo(factor.dtype).eps
+        if unit * largest > MAX_DEFORMATION_ERROR:
+            root, largest = np.sqrt(diagonal), 1.0
+            v = np.random.default_rng(0).normal(size=len(root))
+            for _ in range(NORM_STEPS):
+                v /= np.linalg.norm(v)
+                v = root * cho_solve((factor, False), root * v, check_finite=False)
+                largest = float(np.linalg.norm(v))
+        if unit * largest > MAX_DEFORMATION_ERROR:
             raise _too_rough(ratio)
         return DeformedKernel(self, float(ratio), factor)
 
@@ -205,18 +192,9 @@ class Deformation:
 
 @dataclass(frozen=True)
 class DeformedKernel:
-    """The deformed kernel of given rows, for one ratio r.
+    """The deformed kernel of given rows, for one ratio r; ``factor`` is R (m, m).
 
-    Attributes
-    ----------
-    deformation : Deformation
-        C, G and P.
-    ratio : float
-        The ratio r.
-    factor : array of shape (m, m)
-        R.
-    scale : float
-        A constant factor of all values.
+    All values are multiplied by ``scale``.
     """
 
     deformation: Deformation
@@ -252,17 +230,9 @@ class DeformedKernel:
     def expansion(self, index: Index, coef: Floats | None = None) -> Floats:
         """Return the coefficients that evaluate sum_j coef_j k~(., x_j), j in index, at a row x.
 
-        Parameters
-        ----------
-        index : array of shape (n,)
-            Positions of rows.
-        coef : array of shape (n, n_functions), default=None
-            Their coefficients. None is the identity: the n functions k~(., x_j).
-
-        Returns
-        -------
-        array of shape (n_rows, n_functions), or (n_features, n_functions) if the kernel is linear
-            Coefficients of the undeformed kernel values k(x, x_i) of all rows, or of x itself.
+        ``coef`` is (n, n_functions), or None for the n functions k~(., x_j). Return coefficients
+        (n_rows, n_functions) of the undeformed kernel values k(x, x_i) of all rows or, if the
+        kernel is linear, (n_features, n_functions) of x itself.
         """
         rows = self.deformation.features[index].T
         weights = self._solve(self.scale * (as_dense(rows) if coef is None else rows @ coef))
@@ -282,24 +252,6 @@ class DeformedKernel:
         return np.asarray(cho_solve((self.factor, False), sums, check_finite=False))
 
 
-def _largest_inverse(factor: Floats, diagonal: Floats) -> float:
-    """Estimate the largest eigenvalue of the inverse of R'R, with R'R scaled to unit diagonal.
-
-    Rounding of R'R changes the inverse by this many units in the last place. The unscaled inverse
-    has no eigenvalue above 1, so the largest element of the diagonal is a bound, mostly sufficient.
-    """
-    bound = float(diagonal.max(initial=0.0))
-    if np.finfo(factor.dtype).eps * bound <= MAX_DEFORMATION_ERROR:
-        return bound
-    root, size = np.sqrt(diagonal), 1.0
-    v = np.random.default_rng(0).normal(size=len(root))
-    for _ in range(NORM_STEPS):
-        v /= np.linalg.norm(v)
-        v = root * cho_solve((factor, False), root * v, check_finite=False)
-        size = float(np.linalg.norm(v))
-    return size
-
-
 def _too_rough(ratio: float) -> ValueError:
     return ValueError(
         f"The penalty on the graph, {ratio:.3g} times that on the norm (the ratio "
@@ -314,18 +266,24 @@ def deform_kernel(K: Floats, penalty: Any, *, overwrite: bool = False) -> Deform
     With ``overwrite``, the memory of K is reused.
     """
     triangle, order = factorize(K)
+    # The lower triangle of G: leaving out zeros and the upper triangle saves five sixths of the
+    # operations. The product with the penalty takes the place of K.
     work = K if overwrite else np.empty_like(triangle)
-    roughness = _triangular_gram(triangle, penalty[order][:, order], work)
-    return Deformation(_unpermuted(triangle, order), roughness, penalty, linear=False)
-
-
-def _unpermuted(triangle: Floats, order: Index) -> Floats:
-    """Return rows in their original order, without a copy if that is their order."""
-    if (order[1:] > order[:-1]).all():
-        return triangle
-    features = np.empty_like(triangle)
-    features[order] = triangle
-    return features
+    permuted = penalty[order][:, order]
+    m = triangle.shape[1]
+    gram = np.zeros((m, m))
+    size = max(1, -(-m // GRAM_BLOCKS))
+    for start in range(0, m, size):
+        stop = min(start + size, m)
+        block = triangle[start:, start:stop]
+        work[start:, start:stop] = permuted[start:, start:] @ block
+        np.matmul(block.T, work[start:, :stop], out=gram[start:stop, :stop])
+    # The rows of C in their original order, without a copy if that is their order.
+    features = triangle
+    if not (order[1:] > order[:-1]).all():
+        features = np.empty_like(triangle)
+        features[order] = triangle
+    return Deformation(features, gram, penalty, linear=False)
 
 
 def deform_linear(X: Any, penalty: Any) -> Deformation:
@@ -345,12 +303,22 @@ def factorize(K: Floats) -> tuple[Floats, Index]:
     positive semi-definite raises an error.
     """
     scale = max(K.max(initial=0.0), -K.min(initial=0.0))
-    _check_finite(K, scale)
+    if not np.isfinite(scale):
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(
+            f"The kernel of two rows is {K[i, j]}: scale the features, or choose a kernel or "
+            "kernel parameters whose values are finite."
+        )
     tolerance = PSD_TOLERANCE * np.sqrt(len(K)) * scale
     # Products with a random vector reveal any remainder, with probability one, at little cost.
     probe = np.random.default_rng(0).normal(size=len(K))
     product = K @ probe
-    _check_symmetric(K, product - probe @ K, tolerance)
+    if np.abs(product - probe @ K).max(initial=0.0) > tolerance:
+        i, j = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)
+        raise ValueError(
+            f"The kernel is not symmetric: its value for two rows is {K[i, j]:.3g}, and "
+            f"{K[j, i]:.3g} with the rows exchanged. Choose a symmetric kernel."
+        )
     # For a symmetric matrix, the upper triangle in Fortran order is the lower one in C order.
     factor, singular = dpotrf(K.T, lower=0, clean=1)
     if not singular:
@@ -358,51 +326,11 @@ def factorize(K: Floats) -> tuple[Floats, Index]:
     factor, pivots, rank, _ = dpstrf(K.T, lower=0)
     triangle, order = np.tril(factor.T[:, :rank]), pivots - 1
     missed = product[order] - triangle @ (triangle.T @ probe[order])
-    _check_positive(K, missed, tolerance)
-    return triangle, order
-
-
-def _triangular_gram(triangle: Floats, penalty: Any, work: Floats) -> Floats:
-    """Return the lower triangle of ``triangle.T @ penalty @ triangle``.
-
-    Leaving out zeros and the upper triangle saves five sixths of the operations. ``work`` has at
-    least the size of the triangle, and is overwritten by the product with the penalty.
-    """
-    m = triangle.shape[1]
-    gram = np.zeros((m, m))
-    size = max(1, -(-m // GRAM_BLOCKS))
-    for start in range(0, m, size):
-        stop = min(start + size, m)
-        block = triangle[start:, start:stop]
-        work[start:, start:stop] = penalty[start:, start:] @ block
-        np.matmul(block.T, work[start:, :stop], out=gram[start:stop, :stop])
-    return gram
-
-
-def _check_finite(K: Floats, scale: float) -> None:
-    if not np.isfinite(scale):
-        i, j = np.argwhere(~np.isfinite(K))[0]
-        raise ValueError(
-            f"The kernel of two rows is {K[i, j]}: scale the features, or choose a kernel or "
-            "kernel parameters whose values are finite."
-        )
-
-
-def _check_symmetric(K: Floats, difference: Floats, tolerance: float) -> None:
-    if np.abs(difference).max(initial=0.0) > tolerance:
-        i, j = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)
-        raise ValueError(
-            f"The kernel is not symmetric: its value for two rows is {K[i, j]:.3g}, and "
-            f"{K[j, i]:.3g} with the rows exchanged. Choose a symmetric kernel."
-        )
-
-
-def _check_positive(K: Floats, missed: Floats, tolerance: float) -> None:
-    """Raise an error if the factor of K misses a part of it, because of negative eigenvalues."""
-    if np.abs(missed).max(initial=0.0) > tolerance:
+    if np.abs(missed).max(initial=0.0) > tolerance:  # because of negative eigenvalues
         raise ValueError(
             "The kernel is not positive semi-definite: the smallest eigenvalue of its matrix is "
             f"{eigvalsh(K, subset_by_index=[0, 0])[0]:.3g}, and its largest entry "
             f"{np.abs(K).max():.3g}. Choose another kernel or other kernel parameters, for example "
             "kernel='rbf', or standardise the features."
         )
+    return triangle, order

@@ -301,8 +301,13 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
         return SVC(kernel="precomputed") if self.estimator is None else self.estimator
 
     def _fit_deformed(self, data: ManifoldData, kernel: DeformedKernel) -> None:
-        _check_machine(self._kind)
-        weight, kernel = self._weight_options(data.weight), kernel.rescaled()
+        if not is_classifier(self._kind) or not get_tags(self._kind).input_tags.pairwise:
+            raise ValueError(
+                "The estimator of ManifoldClassifier must be a classifier that is fitted to kernel "
+                f"matrices, got {self._kind!r}: pass, for example, SVC(kernel='precomputed')."
+            )
+        weight = self._weight_options(data.weight)
+        kernel = kernel.rescaled()
         self.scale_ = kernel.scale
         gram, labels = kernel.gram(data.labeled), data.classes[data.codes]
         self.estimator_ = clone(self._kind).fit(gram, labels, **weight)
@@ -315,12 +320,3 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
-
-
-def _check_machine(machine: Any) -> None:
-    """Raise an error unless this is a classifier that takes kernel matrices."""
-    if not is_classifier(machine) or not get_tags(machine).input_tags.pairwise:
-        raise ValueError(
-            "The estimator of ManifoldClassifier must be a classifier that is fitted to kernel "
-            f"matrices, got {machine!r}: pass, for example, SVC(kernel='precomputed')."
-        )
