@@ -33,8 +33,6 @@ from scipy import sparse
 from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
-from primum.equations.conjugate import conjugate_gradients
-from primum.equations.curvature import CurvedRows, curved_gram, curved_product, solve_semidefinite
 from primum.equations.design import Design, Frame, Linear
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, reduce_parts, to_numpy
@@ -47,10 +45,6 @@ MIN_RANK_RCOND = 1e-10
 # Eigenvalues of the moments of sparse rows below this fraction of the largest are rounding: that of
 # sums of 10^5 products of the same sign, added one by one.
 SPECTRUM_ROUNDING = 1e-11
-# The equations of some of the rows are factorised up to this many unknowns (features times
-# classes), which take 32 MB; beyond that, conjugate gradients are faster. One column is always
-# factorised, as A is.
-MAX_FACTORISED_UNKNOWNS = 2**11
 # A sparse block can have very many rows; their coordinates are dense, so process this many at a
 # time: with the most columns that are factorised they take 128 MB.
 SPARSE_ROWS_AT_ONCE = 2**12
@@ -114,30 +108,6 @@ class NormalEquations(ABC):
     @abstractmethod
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
         """Return the gamma of ``A^+ sums``; ``start``, that of a similar fit, is a warm start."""
-
-    def solve_part(
-        self, sums: Floats, parts: Sequence[CurvedRows], size: float
-    ) -> tuple[Floats, Floats]:
-        """Solve the normal equations of some rows, as far as they determine a fit; no kernels.
-
-        Parameters
-        ----------
-        sums : array (m, c)
-            The right-hand side.
-        parts : sequence of (Design, RowCurvature)
-            Rows, and the weight of each in every direction of the c columns.
-        size : float
-            Norm of the sums whose difference is the right-hand side. Anything below their rounding
-            counts as zero.
-
-        Returns
-        -------
-        step, rest : arrays
-            Two gammas (r, c) with ``H step + A rest = sums``, where H is A for the given rows and
-            directions alone, including the ridge. ``rest`` is practically zero unless H is nearly
-            singular.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def expand(self, gamma: Floats) -> Floats:
@@ -209,23 +179,6 @@ class Coordinates(NormalEquations):
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return self.full_basis @ gamma
-
-    def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[CurvedRows], size: float
-    ) -> tuple[Floats, Floats]:
-        T, first = self.full_basis, int(self.fit_intercept)
-        ridge, right = self.ridge * (T[first:].T @ T[first:]), T.T @ sums
-        if right.size <= max(len(right), MAX_FACTORISED_UNKNOWNS):
-            H = curved_gram(parts, T, ridge)
-            step = solve_semidefinite(H, right.ravel())
-            return step.reshape(right.shape), right - (H @ step).reshape(right.shape)
-
-        def apply(V: Floats) -> Floats:
-            step = V.reshape(right.shape)
-            return (T.T @ curved_product(parts, T @ step) + ridge @ step).reshape(V.shape)
-
-        step = conjugate_gradients(apply, right.reshape(-1, 1)).X
-        return step.reshape(right.shape), right - apply(step).reshape(right.shape)
 
     def encode(self, coef: Floats, intercept: Floats | float) -> Floats:  # noqa: D102
         gamma = self.inverse @ coef

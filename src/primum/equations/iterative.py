@@ -20,9 +20,8 @@ import numpy as np
 
 from primum._typing import Floats
 from primum._warnings import warn
-from primum.equations.conjugate import RESIDUAL_TOLERANCE, Solved, conjugate_gradients
+from primum.equations.conjugate import Solved, conjugate_gradients
 from primum.equations.coordinates import NormalEquations, rank_tolerance
-from primum.equations.curvature import CurvedRows, curved_product
 from primum.equations.design import Frame
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows, reduce_parts
@@ -102,31 +101,6 @@ class IterativeEquations(NormalEquations):
             "alpha or standardise the features.",
             ConvergenceWarning,
         )
-
-    def solve_part(  # noqa: D102
-        self, sums: Floats, parts: Sequence[CurvedRows], size: float
-    ) -> tuple[Floats, Floats]:
-        first, shape = int(self.fit_intercept), sums.shape
-
-        def apply(V: Floats) -> Floats:
-            coef = V.reshape(shape)
-            product = curved_product(parts, coef)
-            product[first:] = self.varying * product[first:] + self.ridge * coef[first:]
-            return product.reshape(V.shape)
-
-        nothing = np.zeros_like(sums)
-        sums = sums.copy()
-        sums[first:] *= self.varying
-        if np.linalg.norm(sums) <= RESIDUAL_TOLERANCE * size:  # the equations hold up to rounding
-            return nothing, nothing
-        diagonal = None
-        if self.ridge > 0:
-            diagonal = np.concatenate([[self.weight][:first], self.diagonal]).repeat(shape[1])
-        solved = conjugate_gradients(apply, sums.reshape(-1, 1), diagonal)
-        step = solved.X.reshape(shape)
-        if solved.residual <= MAX_RESIDUAL:
-            return step, nothing
-        return step, self.solve(sums - apply(step))
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return gamma

@@ -8,7 +8,7 @@ wrong labels can reinforce themselves.
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
@@ -24,19 +24,16 @@ from primum.methods import base
 from primum.methods.least_squares.classifier import LeastSquaresClassifier
 from primum.reading import data
 from primum.reading.data import check_same_columns
-from primum.reading.labels import KnownLabels, read_labels, refuse_masked, targets_of
+from primum.reading.labels import read_labels, refuse_masked, targets_of
 from primum.rows import is_outside
-
-Model = TypeVar("Model")
-Guess = TypeVar("Guess", bound=AnyArray)
 
 
 def alternate(
     estimator: BaseEstimator,
-    fit: Callable[[Guess, Model | None], Model],
-    label: Callable[[Model], Guess],
-    labels: Guess,
-) -> tuple[Model, Guess, int]:
+    fit: Callable[[Any, Any], Any],
+    label: Callable[[Any], Any],
+    labels: AnyArray,
+) -> tuple[Any, Any, int]:
     """Fit to labels and relabel by the fit, until no label changes or after ``max_iter`` rounds.
 
     ``labels`` (n_unlabeled, ...) are the first ones, and ``fit`` gets the last model, too, or None.
@@ -44,7 +41,7 @@ def alternate(
     in its name says so. Return the last model, the labels it was fitted to, and how many of them it
     would still change.
     """
-    model: Model | None = None
+    model = None
     changes = 1
     estimator.n_iter_ = 0
     while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
@@ -110,49 +107,52 @@ class SelfLearningClassifier(
     @base.documented_fit(in_memory=True, weights="They need a classifier that supports weights.")
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
-            return self._fit(X, y, X_unlabeled, sample_weight)
+            # The arguments, with further rows after those of X.
+            check_parameters(self)
+            X = self._read_rows(X, reset=True)
+            n = count_rows(X)
+            several = get_tags(self).classifier_tags.multi_class
+            labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
+            self._weight_options(sample_weight)
+            weight = data.read_weight(sample_weight, X)
+            data.check_every_class_has_weight(labels, weight)
+            if X_unlabeled is not None:
+                more = self._read_more(X_unlabeled, X)
+                X = data.stack_rows([X, more])
+                further = np.arange(n, n + count_rows(more))
+                labels = replace(labels, unlabeled=np.append(labels.unlabeled, further))
+                weight = None if weight is None else np.append(weight, np.ones(len(further)))
+            labeled, unlabeled = labels.labeled, labels.unlabeled
 
-    def _fit(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> Self:
-        check_parameters(self)
-        X = self._read_rows(X, reset=True)
-        n = count_rows(X)
-        several = get_tags(self).classifier_tags.multi_class
-        labels = read_labels(y, n, multi_class=several, method=type(self._kind).__name__)
-        self._weight_options(sample_weight)
-        weight = data.read_weight(sample_weight, X)
-        data.check_every_class_has_weight(labels, weight)
-        if X_unlabeled is not None:
-            more = self._read_more(X_unlabeled, X)
-            X, further = data.stack_rows([X, more]), np.arange(n, n + count_rows(more))
-            labels = replace(labels, unlabeled=np.append(labels.unlabeled, further))
-            weight = None if weight is None else np.append(weight, np.ones(len(further)))
-        with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
-            return self._learn(X, labels, weight)
+            # The supervised classifier, and rounds of labelling and refitting.
+            self.classes_ = labels.classes
+            with one_blas_thread() if _refits_cheaply(self._kind) else nullcontext():
+                self.supervised_ = self.estimator_ = self._fit_supervised(
+                    take_rows(X, labeled),
+                    None if weight is None else weight[labeled],
+                    labels.classes,
+                    labels.codes,
+                )
+                codes = np.empty(len(labeled) + len(unlabeled), dtype=np.intp)
+                codes[labeled] = labels.codes
+                self.n_iter_ = 1
+                self.termination_condition_ = "no_unlabeled"
+                if len(unlabeled):
+                    X_u = take_rows(X, unlabeled)
+                    refit = _refitter(self._kind, X, weight)
 
-    def _learn(self, X: Any, labels: KnownLabels, weight: Floats | None) -> Self:
-        self.classes_ = labels.classes
-        labeled, unlabeled = labels.labeled, labels.unlabeled
-        of_labeled = None if weight is None else weight[labeled]
-        self.supervised_ = self.estimator_ = self._fit_supervised(
-            take_rows(X, labeled), of_labeled, labels.classes, labels.codes
-        )
-        codes = np.empty(len(labeled) + len(unlabeled), dtype=np.intp)
-        codes[labeled] = labels.codes
-        self.n_iter_, self.termination_condition_ = 1, "no_unlabeled"
-        if len(unlabeled):
-            X_u, refit = take_rows(X, unlabeled), _refitter(self._kind, X, weight)
+                    def fit(guess: Index, _: Any) -> Any:
+                        codes[unlabeled] = guess
+                        return refit(self.classes_, codes)
 
-            def fit(guess: Index, _: Any) -> Any:
-                codes[unlabeled] = guess
-                return refit(self.classes_, codes)
-
-            self.estimator_, _, changes = alternate(
-                self, fit, lambda model: self._codes(model, X_u), self._codes(self.estimator_, X_u)
-            )
-            self.termination_condition_ = "max_iter" if changes else "no_change"
-            if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
-                self.supervised_.feature_names_in_ = self.feature_names_in_
-        self.transduction_ = labels.classes[codes]
+                    first = self._codes(self.estimator_, X_u)
+                    self.estimator_, _, changes = alternate(
+                        self, fit, lambda model: self._codes(model, X_u), first
+                    )
+                    self.termination_condition_ = "max_iter" if changes else "no_change"
+                    if hasattr(self, "feature_names_in_") and not hasattr(X, "columns"):
+                        self.supervised_.feature_names_in_ = self.feature_names_in_
+            self.transduction_ = labels.classes[codes]
         return self
 
     def _fit_supervised(

@@ -43,19 +43,28 @@ satisfy this: with ``H step + A rest = g`` (A is the normal matrix of all rows),
 
 If the step moves no label to another face, and rest = 0, the gap is ``1/2 step'H step``, which is
 exactly the decrease of the step.
+
+The normal matrix H of several classes is ``sum w (x x') (x) M`` with a small matrix M per row, the
+identity for labelled rows. Only a few of these matrices differ, so a row costs one rank-one update
+however many classes there are.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._sklearn import StrOptions
-from primum._typing import Floats
+from primum._typing import Floats, Index
 from primum._warnings import warn
-from primum.equations import Design, RowCurvature
+from primum.equations import Coordinates, Design, NormalEquations
+from primum.equations.conjugate import RESIDUAL_TOLERANCE, conjugate_gradients
 from primum.equations.coordinates import EPS
+from primum.equations.iterative import MAX_RESIDUAL, IterativeEquations
 from primum.labellings import LeastSquaresFamily, sets
 from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of, keys_of
 from primum.methods.base import convergence_advice, with_parameters
@@ -63,10 +72,142 @@ from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
 from primum.reading.data import ClassData, not_in_memory
 from primum.reading.labels import targets_of
+from primum.rows import Block, to_numpy
 
 # A step has the best length if the slope there is below this fraction of the initial one; the
 # search for it takes at most this many steps, which halve an interval or do better.
 FLAT_SLOPE_SHARE, MAX_LENGTH_STEPS = 1e-9, 100
+# H is factorised up to this many unknowns (features times classes), which take 32 MB; beyond that,
+# conjugate gradients are faster. One column is always factorised, as A is.
+MAX_FACTORISED_UNKNOWNS = 2**11
+# H, in coordinates where A is the identity, counts as singular if a pivot of its Cholesky factor is
+# below this: its square is close to the rounding of the sums.
+MIN_PIVOT = 1e-5
+# The Tikhonov term on the diagonal of a singular H far exceeds that rounding, and every round
+# divides the residual along an eigenvalue h by 1 + h / TIKHONOV_TERM.
+TIKHONOV_TERM, TIKHONOV_ROUNDS = 1e-9, 4
+
+
+@dataclass(frozen=True)
+class RowCurvature:
+    """A weight (n,) and the number (n,) of a matrix for every row.
+
+    There are few matrices (p, c, c), all symmetric; the first is the identity.
+    """
+
+    weight: Floats
+    kind: Index
+    matrices: Floats
+
+    def times(self, V: Floats, where: slice = slice(None)) -> Floats:
+        """Return the rows of V (n, c), each times its matrix but not its weight."""
+        kind, product = self.kind[where], np.zeros_like(V)
+        for number, matrix in enumerate(self.matrices):
+            if matrix.any():
+                chosen = kind == number
+                product[chosen] = V[chosen] @ matrix
+        return product
+
+
+CurvedRows = tuple[Design, RowCurvature]
+
+
+def curved_product(parts: Sequence[CurvedRows], V: Floats) -> Floats:
+    """Return ``sum w x (x'V) M`` over all rows, for coefficients V (m, c): one pass."""
+
+    def of_part(design: Design, curvature: RowCurvature) -> Floats:
+        def block_product(block: Block) -> Floats:
+            weight = curvature.weight[block.where]
+            view = design.frame.view(replace(block, weight=weight))
+            return view.sum(view.convert(curvature.times(to_numpy(view.dot(V)), block.where)))
+
+        return design.rows.map_reduce(block_product, np.add)
+
+    return reduce(np.add, (of_part(*part) for part in parts if part[0].n_rows))
+
+
+def solve_part(
+    equations: NormalEquations, sums: Floats, parts: Sequence[CurvedRows], size: float
+) -> tuple[Floats, Floats]:
+    """Return gammas (r, c) with ``H step + A rest = sums``, for a right-hand side (m, c).
+
+    H is A for the given rows, with their curvatures, and the ridge. ``rest`` is practically zero
+    unless H is nearly singular. ``size`` is the norm of the sums whose difference is the right-hand
+    side: anything below their rounding counts as zero.
+    """
+    first = int(equations.fit_intercept)
+    if isinstance(equations, IterativeEquations):
+        kept = equations.varying
+
+        def curved(V: Floats) -> Floats:
+            coef = V.reshape(sums.shape)
+            product = curved_product(parts, coef)
+            product[first:] = kept * product[first:] + equations.ridge * coef[first:]
+            return product.reshape(V.shape)
+
+        nothing = np.zeros_like(sums)
+        sums = sums.copy()
+        sums[first:] *= kept
+        if np.linalg.norm(sums) <= RESIDUAL_TOLERANCE * size:  # the equations hold up to rounding
+            return nothing, nothing
+        diagonal = None
+        if equations.ridge > 0:
+            diagonal = np.concatenate([[equations.weight][:first], equations.diagonal])
+            diagonal = diagonal.repeat(sums.shape[1])
+        solved = conjugate_gradients(curved, sums.reshape(-1, 1), diagonal)
+        step = solved.X.reshape(sums.shape)
+        if solved.residual <= MAX_RESIDUAL:
+            return step, nothing
+        return step, equations.solve(sums - curved(step))
+
+    # In coordinates, A is the identity.
+    assert isinstance(equations, Coordinates)
+    T = equations.full_basis
+    ridge, right = equations.ridge * (T[first:].T @ T[first:]), T.T @ sums
+    if right.size > max(len(right), MAX_FACTORISED_UNKNOWNS):
+
+        def apply(V: Floats) -> Floats:
+            step = V.reshape(right.shape)
+            return (T.T @ curved_product(parts, T @ step) + ridge @ step).reshape(V.shape)
+
+        step = conjugate_gradients(apply, right.reshape(-1, 1)).X
+        return step.reshape(right.shape), right - apply(step).reshape(right.shape)
+
+    # H: the Gram matrices of all rows with the same M, times that M.
+    r, c = right.shape
+    plain = ridge
+    grams, matrices = [], []
+    for design, curvature in parts:
+        for number, matrix in enumerate(curvature.matrices):
+            chosen = curvature.weight * (curvature.kind == number)
+            if not (matrix.any() and chosen.any()):
+                continue
+            gram = design.gram(T, chosen)
+            if number == 0:
+                plain = plain + gram
+            else:
+                grams.append(gram)
+                matrices.append(matrix)
+    blocks = np.zeros((r, c, r, c))
+    for k in range(c):
+        blocks[:, k, :, k] = plain
+    if grams:
+        of_kinds = np.tensordot(np.stack(grams), np.stack(matrices), axes=(0, 0))
+        blocks += of_kinds.transpose(0, 2, 1, 3)
+    H = blocks.reshape(r * c, r * c)
+
+    # The minimum-norm solution; a singular H is regularised, and the remaining residual is solved
+    # for again (iterated Tikhonov regularisation).
+    flat = right.ravel()
+    factor, info = lapack.dpotrf(H, lower=1)
+    if info == 0 and np.diag(factor).min(initial=1.0) > MIN_PIVOT:
+        step = np.asarray(lapack.dpotrs(factor, flat, lower=1)[0])
+    else:
+        factor, _ = lapack.dpotrf(H + TIKHONOV_TERM * np.eye(len(H)), lower=1)
+        step = np.zeros_like(flat)
+        for _ in range(TIKHONOV_ROUNDS):
+            step += lapack.dpotrs(factor, flat - H @ step, lower=1)[0]
+    return step.reshape(right.shape), right - (H @ step).reshape(right.shape)
 
 
 @dataclass(frozen=True)
@@ -145,11 +286,12 @@ class SoftLabelProblem:
         """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
         n_values = self.contrasts.shape[1]
         curvature = self._curvature(point)
+        full = np.zeros(len(self.weight), dtype=np.intp)
         parts = [
-            (self.labeled, RowCurvature.full(self.weight, n_values)),
+            (self.labeled, RowCurvature(self.weight, full, np.eye(n_values)[None])),
             (self.unlabeled, curvature),
         ]
-        step, rest = self.equations.solve_part(point.slope @ self.contrasts, parts, self.size)
+        step, rest = solve_part(self.equations, point.slope @ self.contrasts, parts, self.size)
         betas = np.hstack([self.equations.expand(step), self.equations.expand(rest)])
         on_labeled, on_unlabeled = self.labeled.dot(betas), self.unlabeled.dot(betas)
         gap = self._gap(point, curvature, betas, on_labeled, on_unlabeled)
@@ -202,8 +344,15 @@ class SoftLabelProblem:
             return 1.0
         low, high, t = 0.0, np.inf, 1.0
         for n_steps in range(MAX_LENGTH_STEPS):
-            slope, curvature = self._along_step(point, change_u, t)
-            slope, curvature = start + t * bend + slope, bend + curvature
+            # What unlabelled rows add, at t, to the change of the slope and the curvature.
+            scores = point.scores - t * change_u
+            labels = self._project(scores)
+            moved = scores - labels - point.excess
+            face = self.label_set.open(self._natural(labels))
+            free = _columns(np.asarray(along(face, self._natural(change_u))))
+            bent = float(self.weight_u @ (_dots(change_u, change_u) - _dots(free, free)))
+            slope = start + t * bend - float(self.weight_u @ _dots(change_u, moved))
+            curvature = bend + bent
             if abs(slope) <= -FLAT_SLOPE_SHARE * start:
                 return t
             low, high = (t, high) if slope < 0.0 else (low, t)
@@ -214,16 +363,6 @@ class SoftLabelProblem:
             else:
                 t = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
         return t
-
-    def _along_step(self, point: SoftLabelPoint, change: Floats, t: float) -> tuple[float, float]:
-        """Return what unlabelled rows add, at t, to the change of the slope and the curvature."""
-        scores = point.scores - t * change
-        labels = self._project(scores)
-        moved = scores - labels - point.excess
-        face = self.label_set.open(self._natural(labels))
-        free = _columns(np.asarray(along(face, self._natural(change))))
-        curvature = self.weight_u @ (_dots(change, change) - _dots(free, free))
-        return -float(self.weight_u @ _dots(change, moved)), float(curvature)
 
 
 def _columns(values: Floats) -> Floats:
@@ -345,17 +484,14 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
             if closed or not falls:
                 break
         if not closed:
-            self._warn_of_gap(falls)
+            advice = convergence_advice(self.max_iter, reached=falls)
+            warn(
+                f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an "
+                f"objective proven to be within {self.gap_:.1e} of the optimum, not within the "
+                f"requested tol={self.tol:.1e}; {advice}.",
+                ConvergenceWarning,
+            )
         return point.gamma, problem.labels_of(point)
-
-    def _warn_of_gap(self, falls: bool) -> None:
-        advice = convergence_advice(self.max_iter, reached=falls)
-        warn(
-            f"EMLeastSquaresClassifier stopped after {self.n_iter_} Newton steps with an objective "
-            f"proven to be within {self.gap_:.1e} of the optimum, not within the requested "
-            f"tol={self.tol:.1e}; {advice}.",
-            ConvergenceWarning,
-        )
 
     def _relabel(self, scores: Floats) -> Floats:
         """Return the best labels for scores (U,) of two classes, or (U, K) of more."""

@@ -21,9 +21,7 @@ so the distance from any supervised solution, which has X'y = X'X beta_sup, is m
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from primum._typing import Floats
 from primum._warnings import warn
-from primum.labellings import LeastSquaresFamily
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import ClassData, not_in_memory
@@ -124,13 +122,12 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         family = self._family(data)
         self.solver_ = family.equations.solver
         mean = np.asarray(np.average(data.labeled.y, axis=0, weights=data.labeled.weight))
-        gamma, q = self._fill_in(family, np.full((data.unlabeled.n_rows, *mean.shape), mean))
-        self.soft_labels_ = data.for_all_rows(q)
-        self._remember(data.classes, *family.equations.decode(gamma))
-
-    def _fill_in(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
-        """Return (coordinates, labels) once refitting no longer changes the labels q."""
-        gamma, change, self.rate_, self.n_iter_ = None, np.inf, 0.0, 0
+        q = np.full((data.unlabeled.n_rows, *mean.shape), mean)
+        # Fit and fill in, until the labels no longer change.
+        gamma = None
+        change = np.inf
+        self.rate_ = 0.0
+        self.n_iter_ = 0
         while gamma is None or (change > self.tol and self.n_iter_ < self.max_iter):
             gamma = family.gamma(q, gamma)
             before, q = q, family.scores(gamma)
@@ -146,4 +143,5 @@ class HealyWestmacottClassifier(LeastSquaresBase):
                 "round before; raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        return gamma, q
+        self.soft_labels_ = data.for_all_rows(q)
+        self._remember(data.classes, *family.equations.decode(gamma))
