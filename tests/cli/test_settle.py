@@ -247,7 +247,7 @@ def test_what_a_filled_sheet_answers_is_kept(compare, compared, truth, tmp_path)
     fill(folder / "rows_to_label.csv", truth, 0, 3)
     filled = (folder / "rows_to_label.csv").read_bytes()
     stored = (folder / "settlement.json").read_bytes()
-    output = succeeded(compare("--out", "report", "--force", "--seed", 1))
+    output = succeeded(compare("--out", "report", "--force", "--exclude", "c"))
     assert "report/rows_to_label.csv is about other models, so its labels settle nothing" in output
     assert "the question that they answer is kept in report/settlement-1.json" in output
     assert (folder / "settlement-1.json").read_bytes() == stored
@@ -396,3 +396,56 @@ def test_a_class_that_is_a_question_mark(compare, table, tmp_path):
     output = succeeded(compare("--out", "report"))
     assert "No rows to label are written, because '?' is a class of this table" in output
     assert not (tmp_path / "report" / "settlement.json").exists()
+
+
+def test_labels_that_are_added_below_the_table_leave_the_pool(compare, compared, truth, tmp_path):
+    """Their rows are known by their id; the models of the second comparison have learnt them."""
+    compared()
+    folder = tmp_path / "report"
+    fill(folder / "rows_to_label.csv", truth, 0, 6)
+    sheet = pd.read_csv(folder / "rows_to_label.csv", dtype=str, encoding="utf-8-sig")
+    labelled = sheet[sheet["churn"].notna()].drop(columns="primum_row")
+    table = pd.read_csv(tmp_path / "data.csv", dtype=str)
+    pd.concat([table, labelled]).to_csv(tmp_path / "more.csv", index=False)
+    output = succeeded(compare("--out", "second", data="more.csv"))
+    said = "6 of the 130 unlabelled rows are also labelled rows (the same id): they are left out"
+    assert said in output
+    asked = StoredLabelling.read(tmp_path / "second").settlement
+    assert asked.questions[0].pair.n_rows == 124
+    assert not set(asked.ids) & set(labelled["case"])
+    assert said in re.sub(r"\s+", " ", (tmp_path / "second" / "report.html").read_text())
+
+
+def test_an_order_that_an_earlier_version_has_stored_is_kept(
+    compare, compared, call, truth, tmp_path
+):
+    compared()
+    folder = tmp_path / "report"
+    values = json.loads((folder / "settlement.json").read_text())
+    asked = StoredLabelling.read(folder).settlement
+    backwards = np.arange(len(asked.rows))[::-1]
+    for part in (values, values["sheet"]):
+        for name in ("rows", "ids"):
+            if name in part and part[name] is not None:
+                part[name] = [part[name][place] for place in backwards]
+    for question in values["questions"]:
+        question["codes"] = [question["codes"][place] for place in backwards]
+    for row, key in zip(values["sheet"]["rows"], asked.keys, strict=True):
+        row[0] = key
+    later = "left_out", "checksum"
+    (folder / "settlement.json").write_text(
+        json.dumps({name: value for name, value in values.items() if name not in later})
+    )
+    stored = StoredLabelling.read(folder)
+    assert stored.settlement.left_out == ""
+    stored.folder.joinpath("rows_to_label.csv").unlink()
+    succeeded(compare("--out", "report", "--resume"))
+    again = StoredLabelling.read(folder)
+    np.testing.assert_array_equal(again.settlement.rows, asked.rows[::-1])
+    fill(folder / "rows_to_label.csv", truth, 0, 8)
+    output = succeeded(call("settle", "report"))
+    assert "8 new labels" in output
+    succeeded(compare("--out", "report", "--resume"))
+    labels = StoredLabelling.read(folder).settlement.labels
+    right = np.searchsorted(asked.classes, truth["churn"].to_numpy()[asked.rows[::-1]])
+    assert labels == dict(enumerate(right[:8].tolist()))

@@ -201,15 +201,15 @@ def test_few_blocks_of_a_file_are_held_at_a_time(rng, monkeypatch, tmp_path):
             part = kernel(block)
             alive += 1
             most_alive = max(most_alive, alive)
-            assert len(part.keys) == len(part.X) <= 50
-            assert part.X.base is None  # no view that keeps the block
+            assert len(part.every.keys) == len(part.every.X) <= 50
+            assert part.every.X.base is None  # no view that keeps the block
             return part
 
         def combined(first, second):
             nonlocal alive
             alive -= 1
             joined = combine(first, second)
-            assert len(joined.keys) <= 50
+            assert len(joined.every.keys) <= 50
             return joined
 
         return reduce_parts(self, counted, combined)

@@ -344,3 +344,41 @@ def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
     assert short.verdict_.baseline.disagreement.n_compared == 100
     with pytest.raises(ValueError, match="within a time_budget"):
         short.rows_to_label()
+
+
+def test_a_fit_with_further_labels_has_another_order(model):
+    """Otherwise the rows that come first are those that the new model has learnt by heart."""
+    first = model.rows_to_label(n=500).index
+    labels = Y.copy()
+    labels[first[-1]] = TRUTH[first[-1]]
+    again = quick().fit(X, labels)
+    assert again.order_seed_ != model.order_seed_
+    assert quick().fit(X, Y).order_seed_ == model.order_seed_
+    second = again.rows_to_label(n=500).index
+    common = first.intersection(second, sort=False)
+    assert len(common) > 20
+    ranks = [[list(order).index(row) for row in common] for order in (first, second)]
+    assert abs(np.corrcoef(ranks)[0, 1]) < 4 / np.sqrt(len(common))
+
+
+def test_labelled_rows_are_no_part_of_the_pool(model, tmp_path):
+    """Models make fewer errors on them, and their labels are known."""
+    both = quick().fit(X[:N_LABELED], Y[:N_LABELED], X)
+    asked = both.settlement_
+    assert asked.questions[0].pair.n_rows == 470
+    said = "30 of the 500 unlabelled rows are also labelled rows (the same cells): they are left"
+    assert said in asked.left_out
+    assert said in str(asked)
+    assert any(said in note for note in both.notes_)
+    assert both.rows_to_label(n=500).index.min() >= 2 * N_LABELED
+    path = tmp_path / "model.skops"
+    primum.save(both, path)
+    for fitted in (both, primum.load(path)):
+        fitted.rows_to_label(X)
+        assert fitted.settlement_.questions[0].pair.n_rows == 470
+        with pytest.raises(ValueError, match="All 30 rows are labelled rows of fit, on which"):
+            fitted.rows_to_label(X[:N_LABELED])
+    # In a table of few categories, rows equal labelled ones by chance.
+    model.rows_to_label(np.r_[X, X[:1]])
+    assert model.settlement_.questions[0].pair.n_rows == 501
+    assert model.settlement_.left_out == ""

@@ -283,10 +283,6 @@ class StoredLabelling:
         """Number of rows that nobody can decide."""
         return len(self.settlement.labels) - self.n_labels
 
-    def asks_the_same(self, other: Settlement) -> bool:
-        """Return whether a settlement has the same questions and rows, whatever its labels."""
-        return self.settlement.cleared().to_dict() == other.cleared().to_dict()
-
     def with_sheet(self, path: Path, table_format: TableFormat, *, correct: bool) -> Self:
         """Return this with the labels in a sheet."""
         labels = read_filled(path, self.sheet, self.settlement.classes, table_format)
@@ -335,33 +331,28 @@ def prepare_labelling(
     """
     folder, asked = report.parent, result.settlement
     before = _stored(folder)
-    if asked is None or asked.target is None or not len(asked.rows):
+    target = None if asked is None else asked.target
+    if asked is None or target is None or not len(asked.rows):
         return result, None, _set_aside(folder, before)
     if CANNOT_SAY_CELL in asked.classes:
         return result, None, [*_set_aside(folder, before), QUESTION_MARK]
-    if before is not None and before.asks_the_same(asked):
-        name, notes = before.files["sheet"], _taken_over(result, before)
-        new = before.may_be_replaced
+    if before is not None and before.settlement.asks_the_same(asked):
+        # Its order stays: somebody may have labelled rows of it, in the folder or elsewhere.
+        name, new = before.files["sheet"], before.may_be_replaced
+        notes = [f"Labels given earlier still count: {before.n_labels:,}."] * bool(before.labels)
+        result.continue_settlement(before.settlement)
+        asked = before.settlement
     else:
         name, notes = _new_sheet(table, folder, before)
         notes, new = [*_set_aside(folder, before), *notes], True
     result = result.said_in(command_words(folder, name))
     rows = table.cells_at(asked.rows)
     mark = f"{YES} {_digest(asked)[:6]}"
-    sheet = sheet_of(rows, asked.keys, asked.target, asked.id_name, mark)
-    asked = result.settlement or asked  # with the labels
+    sheet = sheet_of(rows, asked.keys, target, asked.id_name, mark)
     course = Course.of(result, asked)
     stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
     files = {"report": report.name, "sheet": name}
     return result, StoredLabelling(asked, sheet, course, stored, files, folder, new), notes
-
-
-def _taken_over(result: Comparison, before: StoredLabelling) -> list[str]:
-    """Give a comparison the labels of an earlier run of the same comparison."""
-    if not before.labels:
-        return []
-    result.settle(before.labels, verbose=False)
-    return [f"Labels given earlier still count: {before.n_labels:,}."]
 
 
 def _stored(folder: Path) -> StoredLabelling | None:
@@ -431,8 +422,14 @@ def write_labelling(labelling: StoredLabelling, result: Comparison, table: Table
 
 
 def _digest(asked: Settlement) -> str:
-    """Return a digest that identifies a settlement, whatever its labels."""
-    content = json.dumps(asked.cleared().to_dict(), sort_keys=True)
+    """Return a digest that identifies a settlement, whatever its labels.
+
+    What is said of the rows that were left out is no part of it, because sheets and browsers have
+    the digest of earlier versions, too.
+    """
+    values = asked.cleared().to_dict()
+    del values["left_out"]
+    content = json.dumps(values, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -8,14 +8,16 @@ import numpy as np
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Index, PlainRecord
+from primum._typing import AnyArray, Index, Mask, PlainRecord
 from primum.comparison.plan import ComparisonPlan, seeded, with_preparation
 from primum.comparison.run import OWN, fit_entry, fit_whole, unlabeled_predictions
 from primum.comparison.target import Target
 from primum.comparison.words import BASELINE
 from primum.judging.disagreements import ROWS_PER_BLOCK
+from primum.judging.named_labels import KEY_COLUMN
+from primum.judging.pools import also_labeled, row_digests
 from primum.reading.classifiers import Entry, last_step
-from primum.tables.cells import names_of
+from primum.tables.cells import frame_digests, is_present, names_of, objects_of
 from primum.tables.labels import read_classes
 from primum.tables.problem import features_like
 
@@ -194,6 +196,46 @@ class Models:
         whole = self.whole
         ids = problem.ids[rows] if whole is None else names_of(whole[name].iloc[rows], missing)
         return ["" if one is None else str(one) for one in ids]
+
+    @property
+    def labeled(self) -> Index:
+        """Positions of the labelled rows."""
+        if self.whole is None:
+            return self.result.plan.table.known.labeled
+        return np.flatnonzero([label is not None for label in self._labels_of_whole])
+
+    @cached_property
+    def also_labeled(self) -> tuple[Mask, str]:
+        """Which of the unlabelled rows are also labelled rows, and what the two have in common.
+
+        Rows of a table with an id have the same id (and, if ids repeat, the same cells). Other rows
+        have the same cells, if no two unlabelled rows have. If some have, a labelled row with a key
+        in the column ``primum_row`` was copied from a sheet, so that one unlabelled row with the
+        same cells is left out for it.
+        """
+        rows, labeled, problem = self.rows, self.labeled, self.result.problem
+        if problem is None:
+            X = self.result.plan.table.X
+            digests = frame_digests(X) if hasattr(X, "iloc") else row_digests(X)
+            return also_labeled(digests[rows], digests[labeled]), "cells"
+        digests = frame_digests(self.frame[list(problem.X.columns)])
+        pool, known = digests[rows], digests[labeled]
+        ids, ids_known = self.ids(rows), self.ids(labeled)
+        if ids is not None and ids_known is not None:
+            same = np.isin(ids, sorted(set(ids_known) - {""}))
+            given = [one for one in ids if one]
+            if len(set(given)) < len(given) or len(set(ids_known)) < len(ids_known):
+                both = set(zip(ids_known, known.tolist(), strict=True))
+                same &= [pair in both for pair in zip(ids, pool.tolist(), strict=True)]
+            return same, "id"
+        same = also_labeled(pool, known)
+        if len(np.unique(pool)) == len(pool) or KEY_COLUMN not in self.frame.columns:
+            return same, "cells"
+        keys = objects_of(self.frame[KEY_COLUMN].iloc[labeled], problem.arguments["missing"])
+        for digest in known[is_present(keys)].tolist():
+            places = np.flatnonzero((pool == np.uint64(digest)) & ~same)
+            same[places[:1]] = True
+        return same, "cells"
 
     def known_labels(self) -> dict[int | str | None, int]:
         """Return the labels of the table, as codes, by position and by id."""

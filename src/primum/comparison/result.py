@@ -641,6 +641,11 @@ class Comparison:
         """The predictions for all rows that may be asked for labels."""
         return self._predicted if self.whole is None else Models(self, self.whole)
 
+    @property
+    def all_also_labeled(self) -> bool:
+        """Whether every unlabelled row is also a labelled one."""
+        return bool(self._asked_models.also_labeled[0].all())
+
     @cached_property
     def changed(self) -> Changes | NumberChanges | None:
         """The unlabelled rows for which the predictions of a method and the baseline differ."""
@@ -685,6 +690,16 @@ class Comparison:
         """The settlement before the first label."""
         return settlement_of(self, self._asked_models)
 
+    def continue_settlement(self, settlement: Settlement) -> None:
+        """Continue a settlement with the same questions: its order of rows, and its labels.
+
+        Parameters
+        ----------
+        settlement : Settlement
+            One that was stored for the same models and rows.
+        """
+        object.__setattr__(self, "_labelled", settlement)
+
     def _asked(self) -> Settlement:
         """Return the settlement; raise an error if there can be none."""
         if (asked := self.settlement) is None:
@@ -696,9 +711,12 @@ class Comparison:
     ) -> "pd.DataFrame":
         """Return the unlabelled rows whose labels settle which model is better on all of them.
 
-        Fitted models predict different classes for these rows. They are in a random order that
-        depends only on ``random_state``. The answer of ``settle`` relies on this order, so label
-        them from the top. Rows that have a label already are left out.
+        Fitted models predict different classes for these rows. They are in a random order, on which
+        the answer of ``settle`` relies, so label them from the top. The order depends on everything
+        that the models were fitted to, ``random_state`` included: after a comparison with further
+        labels it is another one. Rows that have a label already are left out, also those of
+        ``X_unlabeled`` that are among the labelled rows: they have the same id or, without ids, the
+        same cells, if no two unlabelled rows have.
 
         Parameters
         ----------

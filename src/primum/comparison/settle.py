@@ -25,7 +25,7 @@ from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
 from primum._words import counted, wrapped
 from primum.comparison.model import Models, fit_to_all
-from primum.comparison.plan import rng_for
+from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import OWN, SUPERVISED
 from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
 from primum.judging.difference import Disagreement
@@ -33,6 +33,7 @@ from primum.judging.disagreements import list_disagreements
 from primum.judging.error_bounds import NOT_BETTER, NOT_WORSE, OPEN
 from primum.judging.named_labels import CANNOT_SAY, KEY_COLUMN, LABEL_COLUMN
 from primum.judging.objectives import COST
+from primum.judging.pools import left_out_in_words, order_seed, row_digests
 from primum.judging.settlement import LedByFirst, SettledPair, Settlement, about, compared
 from primum.judging.words import (
     CANNOT_TELL,
@@ -45,6 +46,7 @@ from primum.judging.words import (
 )
 from primum.pages.charts import bounds_chart
 from primum.pages.page import Cell, Chart, PageBlock, PageTable, ReplaceablePart, Text
+from primum.tables.cells import frame_digests
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import YES
 
@@ -178,6 +180,8 @@ def why_not(result: "Comparison") -> str:
         )
     if not result.plan.table.n_unlabeled:
         return "There are no unlabelled rows to settle it on: all rows are labelled."
+    if result.all_also_labeled:
+        return "All unlabelled rows are also labelled rows, so there is nothing to settle."
     if not result.compared:
         return "No method could be compared with the baseline, so there is nothing to settle."
     if not target.can_be_averaged(result.plan.baselines):
@@ -202,16 +206,19 @@ def settlement_of(result: "Comparison", models: Models) -> Settlement:
     Returns
     -------
     Settlement
-        The questions, and the rows on which models differ, in a random order that depends only on
-        the seed of the comparison.
+        The questions, and the rows on which models differ, in a random order that is fresh for
+        these models.
     """
     duels, plan, problem = duels_of(result), result.plan, result.problem
     predicted = [
         models.codes(*model) for duel in duels for model in (duel.baseline, duel.challenger)
     ]
     pairs = [(2 * number, 2 * number + 1) for number in range(len(duels))]
-    seed = int(rng_for(plan.seed, "settlement").integers(2**63))
-    disagreements = list_disagreements(np.stack(predicted, axis=1), models.rows, pairs, seed=seed)
+    order = _order_of(plan, duels, len(models.rows))
+    labeled, alike = models.also_labeled
+    disagreements = list_disagreements(
+        np.stack(predicted, axis=1), models.rows, pairs, seed=order, labeled=labeled
+    )
     rows = disagreements.X
     return Settlement.ask(
         [duel.words for duel in duels],
@@ -226,6 +233,21 @@ def settlement_of(result: "Comparison", models: Models) -> Settlement:
         ids=models.ids(rows),
         id_name=None if problem is None else problem.arguments["id"],
         target=None if problem is None else problem.target,
+        left_out=left_out_in_words(int(labeled.sum()), len(labeled), alike),
+    )
+
+
+def _order_of(plan: ComparisonPlan, duels: Sequence[Duel], n_rows: int) -> int:
+    """Return the seed of an order of n_rows rows that is fresh for the models of some pairs."""
+    table = plan.table
+    named = {name for duel in duels for name, _ in (duel.challenger, duel.baseline)}
+    models = [entry for entry in plan.entries if entry.name in named or entry in plan.baselines]
+    X = frame_digests(table.X) if hasattr(table.X, "iloc") else row_digests(table.X)
+    return order_seed(
+        [plan.seed, plan.nested, n_rows],
+        [X, table.target.y, table.groups, table.chosen, table.weight],
+        [[entry.name, entry.estimator] for entry in models],
+        [fold.test for fold in plan.folds(0)],
     )
 
 
@@ -374,8 +396,9 @@ class SettledComparison(LedByFirst):
 
     def _text(self, asks: bool) -> str:
         standing = self.settlement.standing(self.deploy, asks=asks)
-        parts = [*self.settlement.notes, standing, *([TWO_QUESTIONS] if self.contradicts else [])]
-        return " ".join(parts)
+        two_questions = TWO_QUESTIONS if self.contradicts else ""
+        parts = [self.settlement.left_out, *self.settlement.notes, standing, two_questions]
+        return " ".join(filter(None, parts))
 
     def __str__(self) -> str:
         return wrapped(self.text, indent="  ")
@@ -387,7 +410,9 @@ class SettledComparison(LedByFirst):
         needed, n_left = self.settlement.forecast(), len(self.settlement.places_to_label)
         decides = not leading.settled and leading.challenger == model_in_words(self.deployed)
         return SettledWords(
-            certain=f"{leading.known} {self.settlement.skipped}".strip(),
+            certain=" ".join(
+                filter(None, (self.settlement.left_out, leading.known, self.settlement.skipped))
+            ),
             answer=self.deploy if labels else "",
             kind=kind if labels else "",
             two_questions=TWO_QUESTIONS if self.contradicts else "",

@@ -8,7 +8,8 @@ sample without replacement. So a single pass that keeps the m rows of D with the
 draws the sample and shuffles it at once, wherever the rows are stored. Two partial results are
 merged by the same rule, in any grouping: neither the size of blocks nor the number of threads or
 workers matters, and a second pass gives the same order. The sizes of all D_j and of D are counted
-over all rows.
+over all rows. Rows that are also labelled ones (`primum.judging.pools`) are no part of D, and do
+not count.
 
 References
 ----------
@@ -27,8 +28,15 @@ from scipy import sparse
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
-from primum._typing import AnyArray, Index
+from primum._typing import AnyArray, Index, Mask
 from primum._words import listed
+from primum.judging.pools import (
+    Digests,
+    DistinctRows,
+    also_labeled,
+    left_out_in_words,
+    row_digests,
+)
 from primum.reading.data import (
     as_table,
     locating_bad_values,
@@ -60,7 +68,7 @@ class Disagreements:
     Attributes
     ----------
     n_rows : int
-        Number of all rows.
+        Number of all rows that have no label.
     n_union : int
         Number of rows on which the models of some pair differ.
     n_different : tuple of int
@@ -74,6 +82,8 @@ class Disagreements:
         The class codes that the models predict for the listed rows.
     X : DataFrame, array or CSR array of shape (n_listed, n_features)
         The listed rows, in this order.
+    n_labeled : int, default=0
+        Number of rows that were left out because they are also labelled rows.
     """
 
     n_rows: int
@@ -83,11 +93,18 @@ class Disagreements:
     positions: Index
     codes: Index
     X: Any = field(repr=False)
+    n_labeled: int = 0
 
     @property
     def n_listed(self) -> int:
         """Number of listed rows."""
         return len(self.positions)
+
+    @property
+    def left_out(self) -> str:
+        """How many rows were left out, in a sentence; empty if none was."""
+        n_all = self.n_rows + self.n_labeled
+        return left_out_in_words(self.n_labeled, n_all, "cells") if self.n_labeled else ""
 
     def codes_of(self, pair: int) -> Index:
         """Return the codes of the two models of a pair for the listed rows.
@@ -114,6 +131,7 @@ def find_disagreements(
     seed: int,
     most: int = MAX_LISTED,
     predict: Predict | None = None,
+    labeled: Digests | None = None,
 ) -> Disagreements:
     """Return the rows on which pairs of fitted models predict different classes.
 
@@ -127,12 +145,16 @@ def find_disagreements(
     pairs : sequence of (int, int)
         The pairs of models to compare, by their positions.
     seed : int
-        Seed of the random order, which depends only on it and on the positions of the rows.
+        Seed of the random order, which depends only on it and on the positions of the rows. A
+        settlement needs one that is fresh for these models: ``primum.judging.pools.order_seed``.
     most : int, default=5000
         The largest number of rows to list.
     predict : callable, optional
         Function of rows that returns the class codes (n_rows, n_models) predicted by all models; by
         default each model's ``predict`` is called.
+    labeled : array of shape (n_labeled,), optional
+        Digests of the labelled rows (``primum.judging.pools.row_digests``). Those found in X are
+        left out, unless two rows of X are equal.
 
     Returns
     -------
@@ -154,17 +176,27 @@ def find_disagreements(
     with one_blas_thread():
         if outside is None:
             X = _sliceable(X)
-            return list_disagreements(_codes_in_memory(predict, X), X, pairs, seed=seed, most=most)
+            codes = _codes_in_memory(predict, X)
+            known = None if labeled is None else also_labeled(row_digests(X), labeled)
+            return list_disagreements(codes, X, pairs, seed=seed, most=most, labeled=known)
         names = getattr(models[0], "feature_names_in_", None)
-        kernel = _BlockSearch(predict, _as_array(pairs), seed, most, names)
+        kernel = _BlockSearch(predict, _as_array(pairs), seed, most, names, labeled)
         _require_rows(outside.n_rows)
-        part = outside.map_reduce(kernel.of_block, kernel.join)
+        found = outside.map_reduce(kernel.of_block, kernel.join)
+    # Equal cells tell the same row only if no two rows are equal, which the last block decides.
+    part = found.every if found.distinct.repeated else found.unlabeled
     order = part.order
     return part.listed(order, kernel.pairs, as_table(part.X[order], names))
 
 
 def list_disagreements(
-    codes: Index, X: Any, pairs: Sequence[tuple[int, int]], *, seed: int, most: int = MAX_LISTED
+    codes: Index,
+    X: Any,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    seed: int,
+    most: int = MAX_LISTED,
+    labeled: Mask | None = None,
 ) -> Disagreements:
     """Return the same as ``find_disagreements`` from known predictions.
 
@@ -176,13 +208,15 @@ def list_disagreements(
         The rows, in memory.
     pairs, seed, most
         As in ``find_disagreements``.
+    labeled : bool array of shape (n_rows,), optional
+        Rows that are left out, because they have a label.
 
     Returns
     -------
     Disagreements
         The counts over all rows, and the listed rows.
     """
-    part = _part_of(0, codes, _as_array(pairs), seed).limited(most)
+    part = _part_of(0, codes, _as_array(pairs), seed, labeled=labeled).limited(most)
     order = part.order
     return part.listed(order, _as_array(pairs), take_rows(X, part.positions[order]))
 
@@ -210,6 +244,7 @@ class _ListedPart:
     positions: Index
     codes: Index
     X: Any
+    n_labeled: int
 
     @property
     def order(self) -> Index:
@@ -225,6 +260,7 @@ class _ListedPart:
             *(self.n_rows, self.n_union, self.n_different),
             *(self.keys[kept], self.positions[kept], self.codes[kept]),
             None if self.X is None else self.X[kept],
+            self.n_labeled,
         )
 
     def listed(self, order: Index, pairs: Index, X: Any) -> Disagreements:
@@ -237,25 +273,54 @@ class _ListedPart:
             positions=self.positions[order],
             codes=self.codes[order],
             X=X,
+            n_labeled=self.n_labeled,
         )
 
 
-def _part_of(start: int, codes: Index, pairs: Index, seed: int, X: Any = None) -> _ListedPart:
+def _part_of(
+    start: int,
+    codes: Index,
+    pairs: Index,
+    seed: int,
+    X: Any = None,
+    labeled: Mask | None = None,
+) -> _ListedPart:
     """Return what consecutive rows contribute, given their codes; X are the rows, if kept."""
     apart = codes[:, pairs[:, 0]] != codes[:, pairs[:, 1]]
+    n_labeled = 0
+    if labeled is not None:
+        apart &= ~labeled[:, None]
+        n_labeled = int(labeled.sum())
     chosen = np.flatnonzero(apart.any(axis=1))
-    keys = random_words(seed, start, len(codes))[chosen]
-    counts = len(codes), len(chosen), apart.sum(axis=0)
     return _ListedPart(
-        *counts, keys, start + chosen, codes[chosen], None if X is None else X[chosen]
+        n_rows=len(codes) - n_labeled,
+        n_union=len(chosen),
+        n_different=apart.sum(axis=0),
+        keys=random_words(seed, start, len(codes))[chosen],
+        positions=start + chosen,
+        codes=codes[chosen],
+        X=None if X is None else X[chosen],
+        n_labeled=n_labeled,
     )
+
+
+@dataclass(frozen=True)
+class _FoundInBlocks:
+    """What blocks contribute with and without rows that equal a labelled one.
+
+    ``distinct`` tells whether all of their rows are different.
+    """
+
+    every: _ListedPart
+    unlabeled: _ListedPart
+    distinct: DistinctRows
 
 
 @dataclass(frozen=True)
 class _BlockSearch:
     """Finds the rows of a block on which models differ; it runs on the workers of a cluster too.
 
-    ``names`` are the names of the columns.
+    ``names`` are the names of the columns, ``labeled`` the digests of labelled rows.
     """
 
     predict: Predict
@@ -263,22 +328,36 @@ class _BlockSearch:
     seed: int
     most: int
     names: AnyArray | None
+    labeled: Digests | None
 
-    def of_block(self, block: Block) -> _ListedPart:
+    def of_block(self, block: Block) -> _FoundInBlocks:
         """Return what a block contributes, and the rows themselves."""
         return reduce(self.join, map(self._of_piece, block.split(ROWS_PER_BLOCK)))
 
-    def _of_piece(self, block: Block) -> _ListedPart:
+    def _of_piece(self, block: Block) -> _FoundInBlocks:
         try:
             codes = self.predict(as_table(block.X, self.names))
         except ValueError:
             if first_non_finite(block.X) is not None:
                 refuse_non_finite(block)
             raise
-        return _part_of(block.start, codes, self.pairs, self.seed, block.X).limited(self.most)
+        rows = block.start, codes, self.pairs, self.seed, block.X
+        every = _part_of(*rows).limited(self.most)
+        if self.labeled is None:
+            return _FoundInBlocks(every, every, DistinctRows.of(np.empty(0, np.uint64)))
+        digests = row_digests(block.X)
+        same = np.isin(digests, self.labeled)
+        unlabeled = every if not same.any() else _part_of(*rows, same).limited(self.most)
+        return _FoundInBlocks(every, unlabeled, DistinctRows.of(digests))
 
-    def join(self, first: _ListedPart, second: _ListedPart) -> _ListedPart:
+    def join(self, first: _FoundInBlocks, second: _FoundInBlocks) -> _FoundInBlocks:
         """Return what two parts contribute together."""
+        every = self._join(first.every, second.every)
+        same = first.unlabeled is first.every and second.unlabeled is second.every
+        unlabeled = every if same else self._join(first.unlabeled, second.unlabeled)
+        return _FoundInBlocks(every, unlabeled, first.distinct.join(second.distinct))
+
+    def _join(self, first: _ListedPart, second: _ListedPart) -> _ListedPart:
         both = (first, second)
         return _ListedPart(
             first.n_rows + second.n_rows,
@@ -288,6 +367,7 @@ class _BlockSearch:
             np.concatenate([part.positions for part in both]),
             np.concatenate([part.codes for part in both]),
             stack_rows([part.X for part in both]),
+            first.n_labeled + second.n_labeled,
         ).limited(self.most)
 
 

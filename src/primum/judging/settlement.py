@@ -530,6 +530,8 @@ class Settlement(LedByFirst, PlainRecord):
         Class codes by place in the order; -1 where nobody can decide.
     notes : tuple of str
         Which of the last labels were not counted, and why.
+    left_out : str
+        Which rows were left out because they are also labelled ones, in a sentence.
     """
 
     questions: tuple[Question, ...]
@@ -540,7 +542,8 @@ class Settlement(LedByFirst, PlainRecord):
     target: str | None = None
     labels: dict[int, int] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
-    in_json = ("questions", "rows", "classes", "ids", "id_name", "target")
+    left_out: str = ""
+    in_json = ("questions", "rows", "classes", "ids", "id_name", "target", "left_out")
 
     def __post_init__(self) -> None:
         if not self.questions:
@@ -555,7 +558,8 @@ class Settlement(LedByFirst, PlainRecord):
             raise ValueError(f"There are {len(self.rows)} rows to label, but {len(self.ids)} ids.")
 
     def __str__(self) -> str:
-        return "\n".join([*self.notes, self.standing(self.leading.deploy), *self.further])
+        standing = self.standing(self.leading.deploy)
+        return "\n".join(filter(None, [self.left_out, *self.notes, standing, *self.further]))
 
     @classmethod
     def ask(
@@ -573,6 +577,7 @@ class Settlement(LedByFirst, PlainRecord):
         ids: Sequence[str] | None = None,
         id_name: str | None = None,
         target: str | None = None,
+        left_out: str = "",
     ) -> Self:
         """Return a settlement without labels; rows that no question needs are left out.
 
@@ -601,6 +606,8 @@ class Settlement(LedByFirst, PlainRecord):
             The ids of the rows.
         id_name, target : str, optional
             Names of columns of the table.
+        left_out : str, default=""
+            As the attribute.
 
         Returns
         -------
@@ -639,9 +646,15 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             Question(*names, pair, codes[listed_rows, number], (float(won[0]), float(won[1])))
             for number, (names, pair, won) in enumerate(zip(pairs, asked, scores, strict=True))
         )
-        chosen = None if ids is None else tuple(str(ids[place]) for place in listed_rows.tolist())
-        positions = np.asarray(rows, dtype=np.intp)[listed_rows]
-        return cls(questions, positions, tuple(map(str, classes)), chosen, id_name, target)
+        return cls(
+            questions=questions,
+            rows=np.asarray(rows, dtype=np.intp)[listed_rows],
+            classes=tuple(map(str, classes)),
+            ids=None if ids is None else tuple(str(ids[place]) for place in listed_rows.tolist()),
+            id_name=id_name,
+            target=target,
+            left_out=left_out,
+        )
 
     @property
     def level(self) -> float:
@@ -693,6 +706,30 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
     def cleared(self) -> Self:
         """Return the settlement without its labels."""
         return replace(self, labels={}, notes=())
+
+    def asks_the_same(self, other: Self) -> bool:
+        """Return whether another settlement has the same questions about the same rows.
+
+        Parameters
+        ----------
+        other : Settlement
+            The other one, with its own order of the rows, labels and forecasts.
+
+        Returns
+        -------
+        bool
+            Whether labels of one answer the questions of the other: these are about predictions
+            for certain rows, so the order of one is also random given the models of the other.
+        """
+        return self._asked_of_rows() == other._asked_of_rows()
+
+    def _asked_of_rows(self) -> Any:
+        """Return the questions, and what is predicted for every row, whatever the order."""
+        names = [(one.challenger, one.baseline, one.pair) for one in self.questions]
+        codes = np.stack([one.codes for one in self.questions], axis=1).tolist()
+        ids = self.ids or [None] * len(self.rows)
+        rows = dict(zip(self.rows.tolist(), zip(ids, codes, strict=True), strict=True))
+        return names, self.classes, self.id_name, self.target, rows
 
     @cached_property
     def pairs(self) -> tuple[SettledPair, ...]:  # type: ignore[override]
@@ -858,4 +895,5 @@ differ on 3 rows, and all are labelled). 3 labels were needed. Use the safe stac
             id_name=values["id_name"],
             target=values["target"],
             labels={places[key]: code for key, code in values["labels"].items()},
+            left_out=values.get("left_out", ""),
         )

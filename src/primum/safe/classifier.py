@@ -14,6 +14,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.objectives import read_objective, rule_of, with_storable_cost
+from primum.judging.pools import order_seed, row_digests
 from primum.judging.settlement import Settlement
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import ClassArguments, read_arguments
@@ -148,7 +149,8 @@ class SafeClassifier(
         (``settlement_.request``) and what their labels have settled. It is not part of a model
         file. With more than 20,000 unlabelled rows, it exists after a call of ``rows_to_label``.
     order_seed_ : int
-        Seed of the order in which ``rows_to_label`` lists rows.
+        Seed of the order in which ``rows_to_label`` lists rows: a digest of the rows, labels and
+        settings of the fit.
     notes_ : list of str
         What was approximated, left out or warned of.
     failures_ : list of Failure
@@ -291,10 +293,20 @@ class SafeClassifier(
     def _judge(
         self, scored: OutOfFold[ClassTargets], probe: dict[str, Floats]
     ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
-        self.order_seed_ = scored.rows.seed
+        rows, targets = scored.rows, scored.labels
+        # Fresh for these models: another label, row or setting gives another order.
+        self.order_seed_ = order_seed(
+            [rows.seed, self],
+            [row_digests(rows.labeled), targets.y, targets.weight, targets.groups, targets.chosen],
+            [row_digests(rows.unlabeled), rows.n_unlabeled, rows.unlabeled_weight],
+            [scored.held_out.rows, scored.held_out.fold_of],
+        )
+        self._labeled_digests = np.unique(row_digests(rows.labeled))
         codes = codes_in_fit(self, scored.rows, probe)
         scored.notes.extend(compared_notes(self, scored.rows, len(codes)))
         differing = disagreements_in_fit(self, scored.rows, codes)
+        if differing is not None and differing.n_labeled:
+            scored.notes.append(differing.left_out)
         return judge_stacks(self, scored, codes, differing), differing
 
     def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
@@ -334,17 +346,19 @@ class SafeClassifier(
 
         Two fitted models can differ in error only on rows for which they predict different
         classes. These rows are listed in a random order, for the model against ``baseline_`` and
-        against ``supervised_``. Label them from the top, and pass the labels to ``settle``.
+        against ``supervised_``. Label them from the top, and pass the labels to ``settle``. The
+        order depends on everything that was passed to ``fit``: after a fit with further labels, it
+        is another one.
 
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame, path or Dask collection, default=None
-            Unlabelled rows to choose from. Leave out the labelled rows of ``fit``: they are not
-            recognised, and models make fewer errors on them than on others. A Parquet file or
-            folder, or a Dask array or DataFrame, is read once, block by block. None: those of
-            ``fit``, or of the last call; a model that was loaded from a file has none. More than
-            20,000 rows in memory are read from the arrays that were passed to ``fit``, which must
-            not have changed.
+            Unlabelled rows to choose from. Labelled rows of ``fit`` are left out, because models
+            make fewer errors on them than on others: they are recognised by their values, unless
+            two of the given rows are equal. A Parquet file or folder, or a Dask array or DataFrame,
+            is read once, block by block. None: those of ``fit``, or of the last call; a model that
+            was loaded from a file has none. More than 20,000 rows in memory are read from the
+            arrays that were passed to ``fit``, which must not have changed.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
             the range in ``settlement_.request``.

@@ -26,6 +26,7 @@ from primum._typing import AnyArray, Floats, Index
 from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
 from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
+from primum.judging.pools import also_labeled, row_digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
@@ -152,7 +153,10 @@ def disagreements_in_fit(
     """Return the unlabelled rows of ``fit`` on which stacks differ; None if labels do not help."""
     if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.n_unlabeled:
         return None
-    return list_disagreements(codes, rows.unlabeled, DUELS, seed=rows.seed)
+    labeled = also_labeled(row_digests(rows.unlabeled), row_digests(rows.labeled))
+    if labeled.all():
+        return None
+    return list_disagreements(codes, rows.unlabeled, DUELS, seed=safe.order_seed_, labeled=labeled)
 
 
 def ask_about_stacks(
@@ -190,6 +194,7 @@ def ask_about_stacks(
         wins=[_wins(verdict) for verdict in verdicts],
         ids=None if index is None or by_position else [as_written(name) for name in index.tolist()],
         target=_free(LABEL_COLUMN, getattr(differing.X, "columns", ())),
+        left_out=differing.left_out,
     )
 
 
@@ -342,7 +347,20 @@ def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
         return codes_of_stacks(stacks_of(safe), checked)
 
     with using_threads(effective_n_jobs(safe.n_jobs)):
-        return find_disagreements(stacks_of(safe), X, DUELS, seed=safe.order_seed_, predict=predict)
+        found = find_disagreements(
+            stacks_of(safe),
+            X,
+            DUELS,
+            seed=safe.order_seed_,
+            predict=predict,
+            labeled=getattr(safe, "_labeled_digests", None),  # absent in files of earlier versions
+        )
+    if not found.n_rows:
+        raise ValueError(
+            f"All {found.n_labeled:,} rows are labelled rows of fit, on which models make fewer "
+            "errors than on others: pass unlabelled rows."
+        )
+    return found
 
 
 def own_index(parts: list[Any]) -> AnyArray | None:

@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from primum._lazy import needed
 from primum._typing import AnyArray, Floats, Mask
@@ -125,6 +126,14 @@ def objects_of(values: "pd.Series", missing: Sequence[str] = ()) -> AnyArray:
         absent |= np.array([plain_text(cell) in missing for cell in cells], dtype=bool)
     cells[absent] = None
     return cells
+
+
+def frame_digests(frame: "pd.DataFrame") -> NDArray[np.uint64]:
+    """Return a digest (n_rows,) of every row of a table, which depends on its cells alone."""
+    from pandas.util import hash_pandas_object
+
+    hashed = hash_pandas_object(frame, index=False, categorize=False)
+    return np.asarray(hashed, dtype=np.uint64)
 
 
 def is_present(cells: Iterable[Any]) -> Mask:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.utils import check_random_state
 
 import primum
 from generate import several_classes
@@ -169,7 +170,7 @@ def test_boosting_is_a_candidate_and_a_baseline():
     name = "hist_gradient_boosting"
     clf = SafeClassifier([name], baseline=name, **QUICK).fit(X, y)
     assert clf.weights_ == {name: 1.0}
-    seed = clf.order_seed_
+    seed = check_random_state(QUICK["random_state"]).randint(2**31 - 1)
     alone = BoostingClassifier(random_state=seed).fit(X[:30], y[:30])
     assert np.array_equal(clf.baseline_.predict_proba(X), alone.predict_proba(X))
     assert len(np.unique(clf.predict_proba(X), axis=0)) > 5  # 30 labels are enough for leaves
