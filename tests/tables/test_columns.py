@@ -189,8 +189,48 @@ def test_a_value_or_nothing_is_a_category():
 
 
 def test_doubtful_dates_are_said():
-    assert column(["01/02/2024", "03/04/2024"] * 30).note == "Dates are read as day/month/year."
     assert column(["31/02/2024", "31/03/2024"] * 30).kind != "number"
+    doubtful = column(["01/02/2024", "03/04/2024"] * 30)
+    assert doubtful.note == (
+        "Dates are read as day/month/year (month/day/year would fit too: write 2015-01-31 if that "
+        "is meant)."
+    )
+    assert column(["01/02/2024 10:30 PM", "03/04/2024 1:00 AM"] * 30).note == doubtful.note
+    assert column(["01.02.2024", "03.04.2024"] * 30).note == ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "order", "reading"),
+    [
+        ("9/30/1990 0:00:00", "month/day/year", "%m/%d/%Y"),
+        ("30-9-1990", "day/month/year", "%d/%m/%Y"),
+    ],
+)
+def test_doubtful_dates_are_read_like_those_of_other_columns(shown, order, reading):
+    born = [shown, shown.replace("1990", "1991")] * 30
+    frame = pd.DataFrame({"when": ["1/2/2024", "3/4/2024"] * 30, "born": born})
+    doubtful, clear = describe_columns(frame)
+    assert (clear.kind, clear.note) == ("date", "")
+    assert doubtful.reading == reading
+    assert doubtful.note == f"Dates are read as {order}, like those of other columns."
+    frame["left"] = ["13/1/2024" if order.startswith("month") else "1/13/2024"] * 60
+    assert "would fit too" in describe_columns(frame)[0].note  # the others contradict each other
+
+
+@pytest.mark.parametrize(
+    ("cells", "days"),
+    [
+        (["9/30/1990 0:00:00", "10/1/1990 12:00:00"], [7577.0, 7578.5]),
+        (["1/2/2015 3:00 PM", "12/31/2015 12:00 am"], [16437.625, 16800.0]),
+        (["02-Jan-2015", "3-FEB-2015"], [16437.0, 16469.0]),
+        (["02-Jan-15 18:00", "03-feb-15 06:00"], [16437.75, 16469.25]),
+        (["2015/01/02 6:00:00 pm", "2015/02/03 6:00:00 am"], [16437.75, 16469.25]),
+    ],
+)
+def test_dates_as_people_write_them(cells, days):
+    found = column(cells * 30)
+    assert (found.kind, found.used) == ("date", True)
+    np.testing.assert_allclose(days_of(pd.Series(cells), found.reading), days)
 
 
 def test_kinds_do_not_depend_on_the_labels():

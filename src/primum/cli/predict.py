@@ -37,7 +37,7 @@ from primum.tables.cells import (
     readings_of_numbers,
     vectors_of,
 )
-from primum.tables.columns import LAYOUTS, MAIN_SHARE
+from primum.tables.columns import MAIN_SHARE, layouts_of
 from primum.tables.files import TableFile, TableFormat, columns_by_name, open_table
 from primum.tables.problem import summed_columns
 
@@ -334,8 +334,12 @@ class TablePredictions:
             reading = other_mark(reading)
         best = read_cells(values, kind, reading, missing)
         unread = (1 - MAIN_SHARE) * len(values) if kind == "date" else 0
-        numbers = readings_of_numbers(reading) if kind == "number" else ()
-        for other in LAYOUTS if kind == "date" else numbers:
+        others: list[str] = []
+        if kind == "number":
+            others = readings_of_numbers(reading)
+        elif kind == "date":
+            others = layouts_of(map(str, values))
+        for other in others:
             if np.isnan(best).sum() <= unread:
                 break
             cells = read_cells(values, kind, other, missing)

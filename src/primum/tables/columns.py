@@ -12,7 +12,7 @@ an embedding are named as such, at least MIN_EMBEDDING_COLUMNS in number, and si
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -121,11 +121,16 @@ SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating
 MOSTLY_NUMBERS = "Most of its cells are numbers: pass"
 NOTHING_LEARNT = "Nothing is learnt from its cells of type"
 VARIED, MIXED = "Its vectors have different lengths", "Only some of its cells are vectors"
-LAYOUTS = (
-    *(ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d"),
-    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+# How people write dates, and times of day after them. Of two layouts that fit equally well, the
+# first is taken: the day before the month, unless other columns show the reverse.
+DATES = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
+TIMES = (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+# Beginnings of layouts in which day and month may be confused.
+DAY_FIRST, MONTH_FIRST = ("%d/%m/", "%d-%m-"), ("%m/%d/", "%m-%d-")
 ACTIONS = {
     "number": "scaled",
     "date": "converted to days and scaled",
@@ -276,6 +281,7 @@ def describe_columns(
     if decimal is not None:  # numbers from a file were written with this mark, and may be again
         read = set(frame.select_dtypes("number").columns)
         kinds = [replace(c, reading=decimal) if c.name in read else c for c in kinds]
+    kinds = _with_day_or_month_first(kinds, frame, missing)
     columns = [
         _set_aside(column, roles[column.name])
         if column.name in roles
@@ -399,7 +405,7 @@ def _kind_of_objects(
             np.mean(is_readable) >= MAIN_SHARE or _has_one_text(rest, kind, reading, strange)
         ):
             notes = _notes_on_numbers(rest, reading, decimal) if kind == "number" else []
-            notes.append(_other_cells(kind, [*strange, *present[usual]], reading, rest))
+            notes.append(_other_cells(kind, [*strange, *present[usual]]))
             return Column(name, kind, note=" ".join(filter(None, notes)), reading=reading)
     mixed = len({type(cell) is str for cell in present}) > 1
     note = _mostly_numbers(rest, decimal) or different_units(rest)
@@ -459,8 +465,23 @@ def _attempts(rest: "pd.Series", decimal: str) -> Iterator[Attempt]:
         yield "time", "", ~np.isnan(hours_of(rest))
     if not any(LIKE_A_DATE.search(str(cell)) for cell in sample):
         return
-    if likely := [how for how in LAYOUTS if not np.isnan(days_of(sample, how)).all()]:
+    layouts = layouts_of(map(str, sample))
+    if likely := [how for how in layouts if not np.isnan(days_of(sample, how)).all()]:
         yield _best_reading(rest, "date", likely)
+
+
+def layouts_of(cells: Iterable[str]) -> list[str]:
+    """Return the layouts that dates may have: with times of day if cells have a colon, or without.
+
+    Examples
+    --------
+    >>> from primum.tables.columns import layouts_of
+    >>> "%m/%d/%Y %I:%M %p" in layouts_of(["1/2/2015 3:04 PM"])
+    True
+    """
+    with_time = {":" in cell for cell in cells}
+    timed = [f"{layout}{time}" for time in TIMES for layout in DATES]
+    return [ISO, *(DATES if False in with_time else ()), *(timed if True in with_time else ())]
 
 
 def _best_reading(rest: "pd.Series", kind: str, readings: Sequence[str]) -> Attempt:
@@ -470,20 +491,61 @@ def _best_reading(rest: "pd.Series", kind: str, readings: Sequence[str]) -> Atte
     return kind, best, readable[best]
 
 
-def _other_cells(kind: str, strange: list[Any], reading: str, rest: "pd.Series") -> str:
-    """Return a note on cells that are not of the kind of their column, and on doubtful dates."""
-    notes = []
-    if strange:
-        single = len(strange) == 1
-        fault = f"not a {kind}" if single else f"not {kind}s"
-        all_same = single or len(set(map(str, strange))) == 1
-        example = f"{'' if all_same else 'such as '}{str(strange[0])[:30]!r}"
-        notes.append(_odd_cells(len(strange), f"{fault} ({example})"))
-    if reading in ("%d/%m/%Y", "%d/%m/%y"):
-        other = days_of(rest, reading.replace("%d/%m", "%m/%d"))
-        if np.isnan(other).sum() <= np.isnan(days_of(rest, reading)).sum():
-            notes.append("Dates are read as day/month/year.")
-    return " ".join(notes)
+def _other_cells(kind: str, strange: list[Any]) -> str:
+    """Return a note on cells that are not of the kind of their column; empty if there are none."""
+    if not strange:
+        return ""
+    single = len(strange) == 1
+    fault = f"not a {kind}" if single else f"not {kind}s"
+    all_same = single or len(set(map(str, strange))) == 1
+    example = f"{'' if all_same else 'such as '}{str(strange[0])[:30]!r}"
+    return _odd_cells(len(strange), f"{fault} ({example})")
+
+
+def _with_day_or_month_first(
+    columns: list[Column], frame: "pd.DataFrame", missing: Sequence[str]
+) -> list[Column]:
+    """Return columns with a note on dates in which day and month may be confused.
+
+    Such dates are read like those of the other columns, if these show which comes first, and
+    otherwise with the day first.
+    """
+    doubtful, shown = {}, set()
+    for column in columns:
+        if column.kind == "date" and (other := _swapped(column.reading)):
+            own, swapped = (
+                np.isnan(days_of(frame[column.name], how, missing)).sum()
+                for how in (column.reading, other)
+            )
+            if own == swapped:
+                doubtful[column.name] = other
+            else:
+                shown.add(column.reading.startswith(DAY_FIRST))
+    return [
+        _said_which_first(column, doubtful[column.name], shown)
+        if column.name in doubtful
+        else column
+        for column in columns
+    ]
+
+
+def _said_which_first(column: Column, other: str, shown: set[bool]) -> Column:
+    """Return a column of doubtful dates with its reading, in the order that others show, if any."""
+    first = len(shown) != 1 or True in shown
+    reading = column.reading if column.reading.startswith(DAY_FIRST) == first else other
+    order = "day/month/year" if first else "month/day/year"
+    like = ", like those of other columns" if len(shown) == 1 else ""
+    doubt = "" if like else " (month/day/year would fit too: write 2015-01-31 if that is meant)"
+    note = f"{column.note} Dates are read as {order}{like}{doubt}.".strip()
+    return replace(column, reading=reading, note=note)
+
+
+def _swapped(reading: str) -> str:
+    """Return a layout of dates with day and month exchanged; empty if they cannot be confused."""
+    for one, other in zip((*DAY_FIRST, *MONTH_FIRST), (*MONTH_FIRST, *DAY_FIRST), strict=True):
+        if reading.startswith(one):
+            return reading.replace(one, other, 1)
+    return ""
 
 
 def _odd_cells(count: int, fault: str) -> str:

@@ -37,7 +37,7 @@ from primum._typing import PlainRecord
 from primum._words import listed
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL, KEY_COLUMN, read_class
 from primum.tables.cells import NUMBER, days_of, number_of, plain_text
-from primum.tables.columns import LAYOUTS, LIKE_A_DATE
+from primum.tables.columns import LIKE_A_DATE, layouts_of
 from primum.tables.files import TableFile, TableFormat, open_table, table_kind, write_spreadsheet
 from primum.tables.labels import CHOSEN
 
@@ -566,5 +566,5 @@ def _days(text: str) -> frozenset[float]:
     import pandas as pd
 
     cell = pd.Series([text], dtype=object)
-    days = (float(days_of(cell, layout)[0]) for layout in LAYOUTS)
+    days = (float(days_of(cell, layout)[0]) for layout in layouts_of([text]))
     return frozenset(float(np.floor(day)) for day in days if not np.isnan(day))
