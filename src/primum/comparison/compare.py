@@ -640,14 +640,15 @@ def alerts_on_data(
     """Return alerts on suspicious properties of the data."""
     if problem is not None:
         return problem.alerts
-    if independent_rows or table.groups is not None:
-        return []
-    from primum.tables.remarks import array_alert
+    from primum.tables.remarks import array_alert, array_identifiers
 
+    alerts = array_identifiers(table.X)
+    if independent_rows or table.groups is not None:
+        return alerts
     labeled = np.zeros(table.n_rows, dtype=bool)
     labeled[table.drawn.labeled] = True
     alert = array_alert(table.X, labeled)
-    return [] if alert is None else [alert]
+    return alerts if alert is None else [alert, *alerts]
 
 
 def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Drift | None:

@@ -59,6 +59,14 @@ if TYPE_CHECKING:
 MIN_NUMBERED_ROWS = 20
 # A running number has at least this share of the integers between its ends: a few rows may be gone.
 MIN_FILLED_SHARE = 0.9
+# The expected number of equal pairs from which on none is no chance: e**-7 is one in a thousand.
+MIN_EXPECTED_TIES = 7.0
+# Measurements seldom have seven digits, all of them whole. Six digits are codes if they are spread
+# evenly, which fewer rows cannot tell from prices.
+MIN_CODE_DIGITS, MIN_SPREAD_ROWS, MIN_SPREAD_P = 7, 100, 0.05
+# Dates written as 20150131, and times as seconds since 1970, are no codes.
+DATE_NUMBERS, SECONDS = (19000101, 21001231), (1e9, 2e9)
+MAX_EXACT_INTEGER = 2.0**53  # larger whole numbers are not exact
 NAMES = {"id", "nr", "no", "number", "index", "idx", "key"}
 
 
@@ -96,6 +104,50 @@ def is_running_number(values: Floats) -> bool:
         return False
     span = float(values.max() - values.min()) + 1
     return len(np.unique(values)) == len(values) and span <= len(values) / MIN_FILLED_SHARE
+
+
+def may_identify_rows(values: Floats) -> bool:
+    """Return whether whole numbers are probably names of the rows, not measurements.
+
+    They are all different, and this would hardly be chance: either measurements would have repeated
+    (as many pairs are equal as are apart by any other small distance), or they are long codes.
+    """
+    if len(values) <= MIN_NUMBERED_ROWS or not np.array_equal(values, np.rint(values)):
+        return False
+    ordered = np.sort(values)
+    gaps = np.diff(ordered)
+    if not (gaps > 0).all() or ordered[-1] - ordered[0] > MAX_EXACT_INTEGER:
+        return False
+    if any(first <= ordered[0] <= ordered[-1] <= last for first, last in (DATE_NUMBERS, SECONDS)):
+        return False
+    step = float(np.gcd.reduce(gaps.astype(np.int64)))  # rounded numbers repeat more often
+    return _expected_ties(ordered / step) >= MIN_EXPECTED_TIES or (
+        step == 1 and _are_codes(ordered)
+    )
+
+
+def _expected_ties(ordered: Floats) -> float:
+    """Return how many pairs of measurements would be equal, given those that are nearly so."""
+    low, high = np.quantile(ordered, [0.25, 0.75])
+    width = max(np.floor((high - low) / 10), 1.0)
+    below = np.searchsorted(ordered, ordered + width, side="right")
+    n_near = int((below - np.arange(1, len(ordered) + 1)).sum())
+    return n_near / (2 * float(width))
+
+
+def _are_codes(ordered: Floats) -> bool:
+    """Return whether whole numbers in order have as many digits each, and as codes are spread."""
+    low, high = float(ordered[0]), float(ordered[-1])
+    n_digits = len(str(int(low)))
+    if low <= 0 or n_digits != len(str(int(high))):
+        return False
+    if n_digits >= MIN_CODE_DIGITS:
+        return True
+    if n_digits < MIN_CODE_DIGITS - 1 or len(ordered) < MIN_SPREAD_ROWS:
+        return False
+    from scipy import stats
+
+    return bool(stats.kstest(ordered, "uniform", (low, high - low)).pvalue > MIN_SPREAD_P)
 
 
 # Cells of another kind count as missing if at least this share of a column is of one kind: a tenth

@@ -50,7 +50,13 @@ from primum._words import counted, listed
 from primum.judging.copies import NONE_BELONG_TOGETHER, SAY_GROUPS
 from primum.judging.words import Alert
 from primum.tables.cells import is_present, names_of, read_cells
-from primum.tables.columns import IS_TARGET, Column
+from primum.tables.columns import (
+    IS_TARGET,
+    Column,
+    is_running_number,
+    looks_like_identifier,
+    may_identify_rows,
+)
 from primum.tables.preparation import preparing
 
 if TYPE_CHECKING:
@@ -315,6 +321,7 @@ def remarks_on(problem: "TableProblem") -> list[Alert]:
     """Return alerts on rows, labels and columns that may mislead a comparison."""
     return [
         *_belonging(problem),
+        *_identifying(problem),
         *_spellings([label for label in problem.labels if label is not None]),
         *(number_leak_alerts if problem.kind.is_numeric else leak_alerts)(problem),
     ]
@@ -342,6 +349,42 @@ def _belonging(problem: "TableProblem") -> list[Alert]:
         return [table_alert(*repeats)]
     ids = [] if identity is None else names_of(frame[identity], missing)[labeled].tolist()
     return [*_repeated(identity, ids)]
+
+
+def _identifying(problem: "TableProblem") -> Iterator[Alert]:
+    """Yield an alert on every feature whose values may be the names of the rows."""
+    numbers = [c for c in problem.columns if c.used and c.kind == "number" and not c.block]
+    for name in [column.name for column in numbers if not column.missing]:
+        if not may_identify_rows(problem.X[name].to_numpy()):
+            continue
+        option, argument = f"--exclude {shlex.quote(name)}", f"exclude=[{name!r}]"
+        if problem.arguments["id"] is None:
+            option, argument = f"--id {shlex.quote(name)}", f"id={name!r}"
+        yield _names_rows(f"the column {name!r}", f"pass {option} (in Python, {argument})")
+
+
+def _names_rows(where: str, remedy: str) -> Alert:
+    text = (
+        f"Every row has a whole number of its own in {where}, as if these named the rows: if they "
+        f"do, {remedy}, so that nothing is learnt from them."
+    )
+    return Alert("identifier", text)
+
+
+def array_identifiers(X: Any) -> list[Alert]:
+    """Return alerts on columns of numbers, given as an array or a DataFrame, that may name rows."""
+    if sparse.issparse(X):
+        return []
+    framed, alerts = hasattr(X, "iloc"), []
+    for name in X.columns if framed else range(X.shape[1]):
+        cells = _cells(X[name] if framed else X[:, name])
+        if cells.dtype == object or not np.isfinite(cells).all():
+            continue
+        tests = looks_like_identifier("", cells), is_running_number(cells), may_identify_rows(cells)
+        if any(tests):
+            place = f"X[{name!r}]" if framed else f"X[:, {name}]"
+            alerts.append(_names_rows(place, "leave this column out"))
+    return alerts
 
 
 def _spellings(labels: Sequence[Any]) -> Iterator[Alert]:
