@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primum._typing import AnyArray, Floats, Index, Mask
+from primum._typing import Floats, Index, Mask
 from primum._warnings import warn
 from primum._words import listed
 from primum.judging.disagreements import Disagreements
@@ -265,6 +265,18 @@ class SafeClassifier(
             self._to_label: ToLabel | DeferredComparison | None = None
             arguments = X, y, X_unlabeled, sample_weight, groups, chosen
             given, differing = self._fit_stack(*arguments)
+            counts = np.bincount(given.labels.codes[given.known], minlength=len(self.classes_))
+            if single := [repr(name) for name in self.classes_[counts == 1].tolist()]:
+                one = (
+                    "Class {} has one labelled row"
+                    if len(single) == 1
+                    else "Classes {} have one labelled row each"
+                )
+                self.notes_.append(
+                    f"{one.format(listed(single))}, which cannot be both held out and learnt from, "
+                    "so nothing is known of how well such rows are predicted: label more of them."
+                )
+                warn(self.notes_[-1])
             if differing is not None:
                 self._to_label = to_label_in_fit(self, differing, given, X, X_unlabeled)
             elif compares_later(self, given):
@@ -287,7 +299,6 @@ class SafeClassifier(
         self, given: ClassArguments, groups: Index | None, chosen: Mask | None
     ) -> ClassTargets:
         codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
-        _warn_of_single_labels(codes, self.classes_)
         return ClassTargets(codes, len(given.labels.classes), weight, groups, chosen)
 
     def _judge(
@@ -440,17 +451,3 @@ class SafeClassifier(
         state = {name: value for name, value in state.items() if name != "_to_label"}
         objective = getattr(self, "objective_", None)
         return with_storable_cost(state, None if objective is None else objective.cost)
-
-
-def _warn_of_single_labels(codes: Index, classes: AnyArray) -> None:
-    """Warn of classes with one labelled row, which cannot be both learnt from and held out."""
-    single = classes[np.bincount(codes, minlength=len(classes)) == 1].tolist()
-    if single:
-        names = listed([repr(name) for name in single])
-        have = f"Class {names} has one labelled row"
-        if len(single) > 1:
-            have = f"Classes {names} have one labelled row each"
-        warn(
-            f"{have}, which cannot be held out and learnt from at the same time, so the weights "
-            "and the verdict do not know how well such rows are predicted: label more of them."
-        )
