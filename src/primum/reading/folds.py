@@ -239,7 +239,14 @@ def read_folds(
     rows of X, as everywhere in scikit-learn.
     """
     if _splits(cv):
-        cv = _splitter(cv, labels, shuffle, seed)
+        if shuffle and not is_number(cv) and not isinstance(cv, SemiSupervisedSplit):
+            raise ValueError(
+                f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that splitter "
+                "instead."
+            )
+        if not isinstance(cv, SemiSupervisedSplit):
+            cv = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=seed if shuffle else None)
+        cv = cv.splitter_of(labels)
     return _checked(given_folds(cv, labels, groups), labels)
 
 
@@ -255,12 +262,40 @@ def judging_folds(
         folds = judging_folds(cv, _to_split(cv, labels, chosen), groups, seed)
         of_row = known_groups(labels, groups)
         return _with_chosen(folds, cv, chosen[labels.labeled], of_row)
-    if is_number(cv) and groups is not None:
-        return _group_folds(cv, labels, groups, seed)
-    if is_number(cv):
+    if not is_number(cv):
+        return _check_disjoint(read_folds(cv, labels, groups))
+    strata = labels.strata
+    if groups is None:
         n_folds = number_of_stratified_folds(cv, labels)
-        return _checked(_split(n_folds, labels.strata, None, seed), labels)
-    return _check_disjoint(read_folds(cv, labels, groups))
+        return _checked(_split(n_folds, strata, None, seed), labels)
+
+    # The number of folds that keep groups together: no more than groups of the rarest class.
+    of_row = np.unique(known_groups(labels, groups), return_inverse=True)[1]
+    counts = _groups_of_classes(strata, of_row)
+    least = int(counts.min())
+    if isinstance(labels, KnownTargets):
+        if least < 2:
+            raise ValueError(
+                "All labelled rows belong to one group, so no group can be held out: label "
+                "rows of other groups, or leave out the groups."
+            )
+        n_folds = number_of_folds(cv, least, ", in as many groups", f"they are in {least}")
+    else:
+        name = labels.classes.tolist()[int(counts.argmin())]
+        if least < 2:
+            raise ValueError(
+                f"All labelled rows of class {name!r} belong to one group, so it cannot be both "
+                "trained on and held out: label rows of it in other groups, or leave the class out."
+            )
+        there_are = f"class {name!r} has them in {least}"
+        n_folds = number_of_folds(cv, least, " of every class, in as many groups", there_are)
+    # The first attempt is taken that leaves rows of every class in every training set.
+    n_strata = len(np.unique(strata))
+    for attempt in range(MAX_GROUP_ATTEMPTS):
+        folds = _split(n_folds, strata, of_row, seed + attempt)
+        if all(len(np.unique(strata[fold.train])) == n_strata for fold in folds):
+            return folds
+    return _checked(folds, labels)
 
 
 def given_folds(cv: Any, labels: Known, groups: Any) -> list[Fold]:
@@ -275,7 +310,26 @@ def given_folds(cv: Any, labels: Known, groups: Any) -> list[Fold]:
     else:
         if getattr(cv, "ndim", 1) == 0:
             raise ValueError(f"cv is {cv!r}: pass a number of folds as an int, cv={cv.item()!r}.")
-        folds = [_given_fold(number, labels, split) for number, split in enumerate(cv)]
+        position = np.full(labels.n_rows, -1)
+        position[labels.labeled] = np.arange(len(labels.labeled))
+        folds = []
+        for number, split in enumerate(cv):
+            if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
+                raise ValueError(
+                    f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, "
+                    "test rows) of indices of rows of X."
+                )
+            train, test = (
+                position[row_indices(rows, labels.n_rows, f"The {name} set of split {number}")]
+                for rows, name in zip(split, ("training", "test"), strict=True)
+            )
+            if (test < 0).any():
+                raise ValueError(
+                    f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled "
+                    f"and {np.count_nonzero(test >= 0)} labelled rows: unlabelled rows cannot be "
+                    "scored and are always trained on, so hold out labelled ones only."
+                )
+            folds.append(Fold(train[train >= 0], test))
     if not folds:
         raise ValueError("cv has no splits: pass at least one pair of training and test rows.")
     return folds
@@ -293,18 +347,6 @@ def _check_disjoint(folds: list[Fold]) -> list[Fold]:
     return folds
 
 
-def _splitter(cv: Any, labels: Known, shuffle: bool, seed: Any) -> Any:
-    """Return the splitter of the labelled rows."""
-    if shuffle and not is_number(cv) and not isinstance(cv, SemiSupervisedSplit):
-        raise ValueError(
-            f"shuffle=True needs a number of folds, but cv is {cv!r}: shuffle in that splitter "
-            "instead."
-        )
-    if not isinstance(cv, SemiSupervisedSplit):
-        cv = SemiSupervisedSplit(cv, shuffle=shuffle, random_state=seed if shuffle else None)
-    return cv.splitter_of(labels)
-
-
 def known_groups(labels: Known, groups: Any) -> Any:
     """Return the groups of the labelled rows."""
     if groups is None:
@@ -316,29 +358,6 @@ def known_groups(labels: Known, groups: Any) -> Any:
             "for every row of X."
         )
     return groups[labels.labeled]
-
-
-def _given_fold(number: int, labels: Known, split: Any) -> Fold:
-    """Return a fold given by indices, or a mask, of rows of X."""
-    if isinstance(split, str) or not hasattr(split, "__len__") or len(split) != 2:
-        raise ValueError(
-            f"Split {number} of cv is {reprlib.repr(split)}: pass pairs (training rows, test rows) "
-            "of indices of rows of X."
-        )
-    position = np.full(labels.n_rows, -1)
-    position[labels.labeled] = np.arange(len(labels.labeled))
-    names = (f"The training set of split {number}", f"The test set of split {number}")
-    train, test = (
-        position[row_indices(rows, labels.n_rows, name)]
-        for rows, name in zip(split, names, strict=True)
-    )
-    if (test < 0).any():
-        raise ValueError(
-            f"The test set of split {number} has {np.count_nonzero(test < 0)} unlabelled and "
-            f"{np.count_nonzero(test >= 0)} labelled rows: unlabelled rows cannot be scored and "
-            "are always trained on, so hold out labelled ones only."
-        )
-    return Fold(train[train >= 0], test)
 
 
 def _checked(folds: list[Fold], labels: Known) -> list[Fold]:
@@ -356,22 +375,6 @@ def _refuse_empty(number: int, fold: Fold, rows: str) -> None:
             f"Split {number} trains on {len(fold.train)} {rows} and holds out {len(fold.test)}: "
             "use splits with at least one of each."
         )
-
-
-def _group_folds(cv: Integral | None, labels: Known, groups: Any, seed: int) -> list[Fold]:
-    """Return stratified folds that keep groups of rows of X together, shuffled.
-
-    After several attempts to distribute the groups, the first is taken that leaves labelled rows of
-    every class in every training set.
-    """
-    of_row = np.unique(known_groups(labels, groups), return_inverse=True)[1]
-    n_folds, strata = _number_of_group_folds(cv, labels, of_row), labels.strata
-    n_strata = len(np.unique(strata))
-    for attempt in range(MAX_GROUP_ATTEMPTS):
-        folds = _split(n_folds, strata, of_row, seed + attempt)
-        if all(len(np.unique(strata[fold.train])) == n_strata for fold in folds):
-            return folds
-    return _checked(folds, labels)
 
 
 def _split(n_folds: int, codes: Index, groups: Index | None, seed: Any) -> list[Fold]:
@@ -416,27 +419,6 @@ def _groups_of_classes(codes: Index, of_row: Index) -> Index:
     return np.bincount(np.unique(np.column_stack([codes, of_row]), axis=0)[:, 0])
 
 
-def _number_of_group_folds(cv: Integral | None, labels: Known, of_row: Index) -> int:
-    """Return the number of folds; raise an error if a class has labelled rows in fewer groups."""
-    counts = _groups_of_classes(labels.strata, of_row)
-    if isinstance(labels, KnownTargets):
-        n_groups = int(counts[0])
-        if n_groups < 2:
-            raise ValueError(
-                "All labelled rows belong to one group, so no group can be held out: label "
-                "rows of other groups, or leave out the groups."
-            )
-        return number_of_folds(cv, n_groups, ", in as many groups", f"they are in {n_groups}")
-    least, name = int(counts.min()), labels.classes.tolist()[int(counts.argmin())]
-    if least < 2:
-        raise ValueError(
-            f"All labelled rows of class {name!r} belong to one group, so it cannot be both "
-            "trained on and held out: label rows of it in other groups, or leave the class out."
-        )
-    there_are = f"class {name!r} has them in {least}"
-    return number_of_folds(cv, least, " of every class, in as many groups", there_are)
-
-
 def _to_split(cv: Any, labels: Known, chosen: Mask) -> Known:
     """Return the labels that cv splits: those drawn at random, unless it consists of pairs."""
     return labels.keeping(~chosen[labels.labeled]) if _splits(cv) else labels
@@ -454,17 +436,8 @@ def _with_chosen(
 
     Every fold trains on the chosen labels, except on those in the group of a row that it holds out.
     Pairs of rows define their own training sets; chosen rows are only removed from the test sets.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-        The folds of the labels that ``_to_split`` returns.
-    cv : int, splitter, iterable or None
-        The parameter that defines the folds.
-    chosen : bool array of shape (n_labeled,)
-        Which labels were chosen.
-    groups : array of shape (n_labeled,) or None
-        Groups of the labelled rows.
+    The folds are those of the labels that ``_to_split`` returns; ``chosen`` and ``groups`` are
+    (n_labeled,).
     """
     if not _splits(cv):
         all_folds = [Fold(fold.train, fold.test[~chosen[fold.test]]) for fold in folds]
@@ -503,12 +476,30 @@ def read_repeated_folds(
         return _with_chosen(folds, cv, chosen[labels.labeled[given.known]], of_row)
     if is_number(cv):
         codes = labels.strata[given.known]
-        n_folds = _possible_folds(DEFAULT_FOLDS if cv is None else int(cv), codes)
+        # More folds than rows of the largest class cannot be stratified at all.
+        most = int(np.bincount(codes).max())
+        if len(codes) == 1:
+            raise ValueError(
+                "There is only one labelled row (one sample), so none can be held out to compare "
+                "models: label more rows."
+            )
+        if most < 2:
+            raise ValueError(
+                f"Every class has only one labelled row ({len(codes)} in all), so no row can be "
+                "held out to compare models: label more rows, or use a supervised classifier."
+            )
+        n_folds = min(DEFAULT_FOLDS if cv is None else int(cv), most)
         if groups is None:
             rng = np.random.RandomState(seed)
             return [f for _ in range(n_repeats) for f in _split(n_folds, codes, None, rng)]
         names, of_row = np.unique(known_groups(labels, groups)[given.known], return_inverse=True)
-        n_folds, seeds = _possible_groups(n_folds, names), range(seed, seed + n_repeats)
+        if len(names) < 2:
+            raise ValueError(
+                f"All labelled rows belong to the group {names.tolist()[0]!r}, so no group can be "
+                "held out: label rows of other groups, or leave out groups=."
+            )
+        n_folds = min(n_folds, len(names))
+        seeds = range(seed, seed + n_repeats)
         return [fold for own in seeds for fold in _split(n_folds, codes, of_row, own)]
     splitter = cv.splitter_of(labels) if isinstance(cv, SemiSupervisedSplit) else cv
     position = np.full(len(labels.labeled), -1)
@@ -520,32 +511,3 @@ def read_repeated_folds(
     for number, fold in enumerate(folds):
         _refuse_empty(number, fold, "labelled rows of positive weight")
     return _check_disjoint(folds)
-
-
-def _possible_folds(n_folds: int, codes: Index) -> int:
-    """Return the number of folds, at most the number of rows of the largest class.
-
-    More folds cannot be stratified at all.
-    """
-    most = int(np.bincount(codes).max())
-    if len(codes) == 1:
-        raise ValueError(
-            "There is only one labelled row (one sample), so none can be held out to compare "
-            "models: label more rows."
-        )
-    if most < 2:
-        raise ValueError(
-            f"Every class has only one labelled row ({len(codes)} in all), so no row can be "
-            "held out to compare models: label more rows, or use a supervised classifier."
-        )
-    return min(n_folds, most)
-
-
-def _possible_groups(n_folds: int, names: AnyArray) -> int:
-    """Return the number of folds, at most the number of groups."""
-    if len(names) < 2:
-        raise ValueError(
-            f"All labelled rows belong to the group {names.tolist()[0]!r}, so no group can be "
-            "held out: label rows of other groups, or leave out groups=."
-        )
-    return min(n_folds, len(names))

@@ -59,14 +59,7 @@ SAY_CLASSES, SAY_NUMBERS = f"target_kind={CLASSES!r}", f"target_kind={NUMBERS!r}
 class TargetKind:
     """Whether a target consists of classes or numbers, and how this was recognised.
 
-    Attributes
-    ----------
-    word : {"classes", "numbers"}
-        The kind of target.
-    how : str
-        How it was recognised, in a sentence; empty if there is nothing to say.
-    told : bool
-        Whether the user said so.
+    ``how`` is a sentence, empty if there is nothing to say. ``told`` is whether the user said so.
     """
 
     word: str
@@ -90,17 +83,7 @@ def check_kind(target_kind: Any) -> None:
 def kind_of_numbers(labels: Any, where: str) -> TargetKind:
     """Return whether known labels, all of them numbers, are classes or a numeric target.
 
-    Parameters
-    ----------
-    labels : array-like of numbers
-        The known labels.
-    where : str
-        What contains them, as the beginning of a sentence.
-
-    Returns
-    -------
-    TargetKind
-        The kind. If it is ambiguous, an error is raised.
+    If that is ambiguous, an error is raised. ``where`` contains them, and begins a sentence.
 
     Examples
     --------
@@ -134,36 +117,47 @@ def read_known(
 ) -> tuple[Known, TargetKind]:
     """Return the content of y for n_rows rows, and whether it is classes or numbers.
 
-    Parameters
-    ----------
-    y : array-like
-        Classes or numbers, some of them unknown.
-    n_rows : int
-        Number of rows of X.
-    target_kind : {"auto", "classes", "numbers"}
-        What y contains; "auto" decides this from its values.
-    bounds : (float, float) or None
-        A range that is certain to contain all numbers.
-
-    Returns
-    -------
-    known : KnownLabels or KnownTargets
-        The known labels.
-    kind : TargetKind
-        Classes or numbers, and why.
+    ``bounds`` are a range that is certain to contain all numbers.
     """
     check_kind(target_kind)
     y = as_one_dimensional(y)
-    numbers = _numbers_in(y)
-    told = target_kind != AUTO
-    kind = TargetKind(target_kind if told else CLASSES, told=told)
+
+    # The known finite numbers, unless there are none, or other labels. -1 among whole numbers marks
+    # unknown labels, if these are classes.
+    numbers: AnyArray | None = y
+    if y.dtype.kind == "O":
+        known = [item for item in y if not is_missing(item)]
+        numeric = {kind_of(item) for item in known} <= {"int", "float"}
+        numbers = np.array(known) if numeric else None
+    if numbers is not None and numbers.dtype.kind in "iuf":
+        numbers = numbers[np.isfinite(numbers)]
+        if numbers.dtype.kind == "i" and set(numbers[numbers < 0].tolist()) == {-1}:
+            numbers = numbers[numbers != -1]
+    if numbers is None or numbers.dtype.kind not in "iuf" or len(numbers) == 0:
+        numbers = None
+
+    kind = TargetKind(CLASSES if target_kind == AUTO else target_kind, told=target_kind != AUTO)
     if target_kind == AUTO and numbers is not None:
-        _refuse_few_fractions(numbers)
+        different = np.unique(numbers)
+        if len(different) < 3 and (different % 1 != 0).any():  # too few to predict, and no classes
+            written = " or ".join(f"{value:g}" for value in different)
+            raise ValueError(
+                f"All known labels in y are {written}, too few to predict numbers: label more "
+                f"rows, or pass {SAY_CLASSES} or {SAY_NUMBERS}."
+            )
         kind = kind_of_numbers(numbers, "y")
     elif target_kind == AUTO:
         _refuse_dates(y)
     if kind.is_numeric:
-        _refuse_marker(y, numbers)
+        # -1 may either mark unknown labels or be a number.
+        count = 0
+        if numbers is not None and numbers.dtype.kind in "iu" and -1 not in numbers:
+            count = sum(bool(np.equal(item, -1)) for item in y if not is_missing(item))
+        if count:
+            raise ValueError(
+                f"y is a numeric target and contains -1 in {count} rows, its only negative number: "
+                f"mark unknown targets with {UNKNOWN}, or pass y.astype(float) if -1 is a target."
+            )
         targets = read_targets(y, n_rows, bounds)
         refuse_constant(targets.targets, "y")
         warn_of_markers(targets.targets)
@@ -174,7 +168,12 @@ def read_known(
             f"out, or pass {SAY_NUMBERS}."
         )
     if target_kind == CLASSES and numbers is not None:
-        y = _as_names(y, numbers)
+        # Numbers that would be taken for a numeric target become text, so that they are classes.
+        counted = np.unique(numbers, return_counts=True)
+        if (numbers % 1 != 0).any() or is_numeric_target(*counted):
+            unknown = [is_missing(item) or (item == -1 and -1 not in numbers) for item in y]
+            names = [None if no else str(item) for item, no in zip(y, unknown, strict=True)]
+            y = np.array(names, dtype=object)
     return read_labels(y, n_rows, multi_class=True), kind
 
 
@@ -208,54 +207,6 @@ def warn_of_markers(values: Floats) -> None:
         )
 
 
-def _refuse_few_fractions(numbers: AnyArray) -> None:
-    """Raise an error for one or two numbers with fractions: too few to predict, and no classes."""
-    different = np.unique(numbers)
-    if len(different) < 3 and (different % 1 != 0).any():
-        written = " or ".join(f"{value:g}" for value in different)
-        raise ValueError(
-            f"All known labels in y are {written}, too few to predict numbers: label more rows, or "
-            f"pass {SAY_CLASSES} or {SAY_NUMBERS}."
-        )
-
-
-def _numbers_in(y: AnyArray) -> AnyArray | None:
-    """Return the known finite numbers; None if there are none, or if there are other labels."""
-    if y.dtype.kind == "O":
-        labels = [item for item in y if not is_missing(item)]
-        if not {kind_of(item) for item in labels} <= {"int", "float"}:
-            return None
-        y = np.array(labels)
-    if y.dtype.kind not in "iuf":
-        return None
-    numbers = y[np.isfinite(y)]
-    # -1 among whole numbers marks unknown labels, if these are classes.
-    if numbers.dtype.kind == "i" and set(numbers[numbers < 0].tolist()) == {-1}:
-        numbers = numbers[numbers != -1]
-    return numbers if len(numbers) else None
-
-
-def _as_names(y: AnyArray, numbers: AnyArray) -> AnyArray:
-    """Turn numbers that would be taken for a numeric target into text, so that they are classes."""
-    whole = not (numbers % 1 != 0).any()
-    if whole and not is_numeric_target(*np.unique(numbers, return_counts=True)):
-        return y
-    unknown = [is_missing(item) or (item == -1 and -1 not in numbers) for item in y]
-    names = [None if absent else str(item) for item, absent in zip(y, unknown, strict=True)]
-    return np.array(names, dtype=object)
-
-
-def _refuse_marker(y: AnyArray, numbers: AnyArray | None) -> None:
-    """Raise an error if -1 may either mark unknown labels or be a number."""
-    whole = numbers is not None and numbers.dtype.kind in "iu"
-    count = sum(bool(np.equal(item, -1)) for item in y if not is_missing(item)) if whole else 0
-    if count and numbers is not None and -1 not in numbers:
-        raise ValueError(
-            f"y is a numeric target and contains -1 in {count} rows, its only negative number: "
-            f"mark unknown targets with {UNKNOWN}, or pass y.astype(float) if -1 is a target."
-        )
-
-
 def _refuse_dates(y: AnyArray) -> None:
     labels = [item for item in y if not is_missing(item)] if y.dtype.kind == "O" else []
     if y.dtype.kind in "mM" or any(isinstance(item, date | np.datetime64) for item in labels):
@@ -271,19 +222,9 @@ def contains_dates(where: str) -> ValueError:
 
 
 def read_chosen(chosen: Any, labels: Known) -> Mask | None:
-    """Return which rows of X have a chosen label; None if none has.
+    """Return which rows of X have a chosen label, a mask (n_samples,); None if none has.
 
-    Parameters
-    ----------
-    chosen : array-like or None
-        A mask of the rows of X, or indices of some; those without a label do not matter.
-    labels : KnownLabels or KnownTargets
-        The content of y.
-
-    Returns
-    -------
-    bool array of shape (n_samples,) or None
-        True where a label is known and was chosen.
+    ``chosen`` is a mask of the rows of X, or indices of some; those without a label do not matter.
     """
     if chosen is None:
         return None
@@ -291,13 +232,27 @@ def read_chosen(chosen: Any, labels: Known) -> Mask | None:
     mask[labels.unlabeled] = False
     if not mask.any():
         return None
+    # Of the labels drawn at random, some must be left to hold out.
     drawn = ~mask[labels.labeled]
-    if isinstance(labels, KnownLabels):
-        _refuse_too_few(labels, labels.codes[drawn])
-    elif drawn.sum() < 2:
+    if not isinstance(labels, KnownLabels):
+        if drawn.sum() < 2:
+            raise ValueError(
+                f"Of {len(drawn)} labelled rows, {int(mask.sum())} were chosen, so none of the "
+                "others can be held out: label more rows, drawn at random."
+            )
+        return mask
+    counts = np.bincount(labels.codes[drawn], minlength=len(labels.classes))
+    if (counts == 0).any():
+        rarest = int(counts.argmin())
         raise ValueError(
-            f"Of {len(drawn)} labelled rows, {int(mask.sum())} were chosen, so none of the others "
-            "can be held out: label more rows, drawn at random."
+            f"All labelled rows of class {labels.classes.tolist()[rarest]!r} "
+            f"({labels.counts[rarest]}) were chosen, so none can be held out: label more rows, "
+            "drawn at random, or empty these labels."
+        )
+    if counts.max() < 2:
+        raise ValueError(
+            f"Without the {int(mask.sum())} chosen ones, every class has only one labelled row, so "
+            "none can be held out: label more rows, drawn at random."
         )
     return mask
 
@@ -314,23 +269,6 @@ def chosen_mask(chosen: Any, n_rows: int) -> Mask:
         )
     mask[rows] = True
     return mask
-
-
-def _refuse_too_few(labels: KnownLabels, drawn: Index) -> None:
-    """Raise an error if too few labels were drawn at random: none of a class, or one of each."""
-    counts = np.bincount(drawn, minlength=len(labels.classes))
-    if (counts == 0).any():
-        rarest = int(counts.argmin())
-        raise ValueError(
-            f"All labelled rows of class {labels.classes.tolist()[rarest]!r} "
-            f"({labels.counts[rarest]}) were chosen, so none can be held out: label more rows, "
-            "drawn at random, or empty these labels."
-        )
-    if counts.max() < 2:
-        raise ValueError(
-            f"Without the {len(labels.labeled) - len(drawn)} chosen ones, every class has only one "
-            "labelled row, so none can be held out: label more rows, drawn at random."
-        )
 
 
 def row_indices(rows: Any, n_rows: int, name: str) -> Index:
@@ -366,22 +304,9 @@ def drawn_share(
 ) -> float | None:
     """Return the share of the second of two classes that a transductive method may assume.
 
-    Parameters
-    ----------
-    codes : array of shape (n_labeled,)
-        Classes 0 and 1 of the labelled rows.
-    chosen : bool array of shape (n_labeled,)
-        Which of them were chosen.
-    n_unlabeled : int
-        Number of unlabelled rows: both classes have at least one of them.
-    weight : array of shape (n_labeled,), default=None
-        Weights of the labelled rows; None: 1.
-
-    Returns
-    -------
-    float or None
-        That of the labels drawn at random; None if there are none, or fewer than two unlabelled
-        rows.
+    It is that of the labels drawn at random; None if there are none, or fewer than two unlabelled
+    rows, of which both classes have at least one. The codes 0 and 1, whether they were chosen and
+    the weights (None: 1) are (n_labeled,).
     """
     drawn = codes[~chosen]
     if n_unlabeled < 2 or len(drawn) == 0:
@@ -393,23 +318,10 @@ def drawn_share(
 def drawn_confidence(
     codes: Index, chosen: Mask, n_classes: int, n_unlabeled: int, level: float
 ) -> Floats:
-    """Return intervals for the class shares among the unlabelled rows.
+    """Return intervals (n_classes, 2) for the class shares among the unlabelled rows.
 
-    Parameters
-    ----------
-    codes : array of shape (n_labeled,)
-        Classes 0, 1, ... of the labelled rows.
-    chosen : bool array of shape (n_labeled,)
-        Which of them were chosen.
-    n_classes, n_unlabeled : int
-        Numbers of classes and of unlabelled rows.
-    level : float
-        The probability that they contain all shares, as with ``prior="confidence"``.
-
-    Returns
-    -------
-    array of shape (n_classes, 2)
-        The intervals.
+    They contain all shares with probability ``level``, as with ``prior="confidence"``. The codes of
+    the labelled rows and whether they were chosen are (n_labeled,).
 
     Examples
     --------

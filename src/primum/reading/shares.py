@@ -17,8 +17,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
-from primum._typing import AnyArray, Floats, Mask
-from primum.labellings import LabelInterval, LabelSet, ShareBounds, Simplex
+from primum._typing import AnyArray, Floats
+from primum.labellings import LabelInterval, ShareBounds, Simplex
 from primum.labellings.sets import PerRow
 from primum.reading.data import TrainingData, effective_size
 from primum.reading.labels import KnownLabels
@@ -37,10 +37,43 @@ def share_bounds(
     prior: Any, level: float, classes: AnyArray, labeled: LabeledRows, n_rows: float
 ) -> Floats:
     """Return the bounds (K, 2) on the shares of the classes among n_rows unlabelled rows."""
+    names = classes.tolist()
     if isinstance(prior, str):
-        return _confidence(level, labeled, len(classes), n_rows)
-    bounds = _given_bounds(prior, classes)
-    _refuse_bad_bounds(bounds, classes)
+        # Prediction intervals that hold jointly with the given probability. The shares of two
+        # classes are one number.
+        y = labeled.y if labeled.y.ndim == 2 else np.stack([1 - labeled.y, labeled.y], axis=1)
+        weight = np.ones(len(y)) if labeled.weight is None else labeled.weight
+        size = effective_size(weight)
+        counts = size * (weight @ y) / weight.sum()
+        error = (1 - level) / (2 * (len(names) if len(names) > 2 else 1))
+        rows = max(1, round(n_rows))
+        return np.array([_interval(count, size, rows, error) for count in counts.tolist()])
+
+    # The bounds (K, 2) that a dict or an array gives; a dict need not name all classes.
+    prior = _by_class(prior, classes)
+    if isinstance(prior, dict):
+        bounds = np.array([[0.0, 1.0]] * len(names))
+        for name, share in prior.items():
+            values = _numbers(share, f"prior[{name!r}]")
+            if values.shape not in ((), (2,)):
+                raise ValueError(
+                    f"prior[{name!r}] has shape {values.shape}: pass a share or a pair of bounds."
+                )
+            bounds[names.index(name)] = values
+    else:
+        values = _numbers(prior, "prior")
+        if values.shape not in ((len(names),), (len(names), 2)):
+            raise ValueError(
+                f"prior has shape {values.shape} but there are {len(names)} classes, {names}: "
+                "pass one share per class, or one pair of bounds per class."
+            )
+        bounds = np.stack([values, values], axis=1) if values.ndim == 1 else values
+    for (low, high), name in zip(bounds.tolist(), names, strict=True):
+        if not 0 <= low <= high <= 1:
+            raise ValueError(
+                f"prior bounds the share of class {name!r} by {low:g} and {high:g}: pass a lower "
+                "and an upper bound, in this order, between 0 and 1."
+            )
     low, high = bounds.sum(axis=0)
     if low > 1 + SHARE_ROUNDING or high < 1 - SHARE_ROUNDING:
         words = "add up to" if low == high else "allow sums between"
@@ -64,10 +97,57 @@ def prior_on(
     """
     n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
     size = n_rows if weight is None else effective_size(weight)
-    bounds = share_bounds(prior, level, data.classes, data.labeled, size)
+    classes, labels = data.classes, data.label_set
+    bounds = share_bounds(prior, level, classes, data.labeled, size)
     if n_rows == 0:
         return bounds, None
-    return bounds, bounds_on_labels(bounds, data.classes, data.label_set, n_rows, weight)
+    shares = ShareBounds(bounds[:, 0], bounds[:, 1])
+    if len(classes) == 2:
+        least = max(bounds[1, 0], 1 - bounds[0, 1])
+        most = min(bounds[1, 1], 1 - bounds[0, 0])
+        shares = ShareBounds(np.array(least), np.array(max(least, most)))
+
+    # Partial labels must allow some labelling that meets the bounds.
+    if isinstance(labels, LabelInterval) and labels.bounds is not None:
+        weights = _Weights.of(labels.bounds, n_rows, weight)
+        return bounds, _within_reach(shares, classes, weights.mean(labels.bounds))
+    if not isinstance(labels, Simplex) or labels.masks is None:
+        return bounds, shares
+    # The possible classes of rows that have only one bound each share from below.
+    possible = labels.masks
+    weights = _Weights.of(possible, n_rows, weight)
+    single = [m & (m.sum(axis=-1, keepdims=True) == 1) for m in (possible.first, possible.later)]
+    reach = np.stack([weights.mean(PerRow(*single)), weights.mean(possible)])
+    shares = _within_reach(shares, classes, reach)
+    if (shares.low <= 0).all() and (shares.high >= 1).all():
+        return bounds, shares
+    # Rows with the same mask are shared out as one, by a linear program with one unknown for every
+    # mask and class that it allows: the weight of its rows in that class.
+    masks, which = np.unique(possible.first, axis=0, return_inverse=True)
+    total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
+    of_mask, of_class = np.nonzero(np.vstack([masks, possible.later]))
+    ones = np.ones(len(of_mask))
+    unknowns = np.arange(len(of_mask))
+    per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (len(classes), len(ones)))
+    per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (len(total), len(ones)))
+    both_ways: Any = sparse.vstack([per_class, -per_class])
+    solution = linprog(
+        np.zeros(len(unknowns)),
+        A_ub=both_ways,
+        b_ub=np.concatenate([shares.high, -shares.low]) + SHARE_ROUNDING / len(classes),
+        A_eq=per_mask,
+        b_eq=total,
+    )
+    if not solution.success:
+        ranges = ", ".join(
+            f"{name!r} {low:.4g} to {high:.4g}"
+            for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)
+        )
+        raise ValueError(
+            "No labelling that the partial labels allow meets all shares of prior at once: widen "
+            f"the prior. Each share alone can be: {ranges}."
+        )
+    return bounds, shares
 
 
 def class_shares(prior: Any, classes: AnyArray) -> Floats:
@@ -111,28 +191,6 @@ def _by_class(prior: Any, classes: AnyArray) -> Any:
     return prior
 
 
-def _given_bounds(prior: Any, classes: AnyArray) -> Floats:
-    """Return the bounds (K, 2) that a dict or an array gives; a dict need not name all classes."""
-    prior, names = _by_class(prior, classes), classes.tolist()
-    if not isinstance(prior, dict):
-        values = _numbers(prior, "prior")
-        if values.shape not in ((len(classes),), (len(classes), 2)):
-            raise ValueError(
-                f"prior has shape {values.shape} but there are {len(classes)} classes, {names}: "
-                "pass one share per class, or one pair of bounds per class."
-            )
-        return np.stack([values, values], axis=1) if values.ndim == 1 else values
-    bounds = np.array([[0.0, 1.0]] * len(names))
-    for name, share in prior.items():
-        values = _numbers(share, f"prior[{name!r}]")
-        if values.shape not in ((), (2,)):
-            raise ValueError(
-                f"prior[{name!r}] has shape {values.shape}: pass a share or a pair of bounds."
-            )
-        bounds[names.index(name)] = values
-    return bounds
-
-
 def _numbers(
     values: Any, name: str, wanted: str = "shares, numbers between 0 and 1, or pairs of bounds"
 ) -> Floats:
@@ -140,27 +198,6 @@ def _numbers(
         return as_real(values)
     except (TypeError, ValueError):
         raise ValueError(f"{name} is {values!r}: pass {wanted}.") from None
-
-
-def _refuse_bad_bounds(bounds: Floats, classes: AnyArray) -> None:
-    for (low, high), name in zip(bounds.tolist(), classes.tolist(), strict=True):
-        if not 0 <= low <= high <= 1:
-            raise ValueError(
-                f"prior bounds the share of class {name!r} by {low:g} and {high:g}: pass a lower "
-                "and an upper bound, in this order, between 0 and 1."
-            )
-
-
-def _confidence(level: float, labeled: LabeledRows, n_classes: int, n_rows: float) -> Floats:
-    """Return prediction intervals for all shares that hold jointly with the given probability."""
-    y = labeled.y if labeled.y.ndim == 2 else np.stack([1 - labeled.y, labeled.y], axis=1)
-    weight = np.ones(len(y)) if labeled.weight is None else labeled.weight
-    size = effective_size(weight)
-    counts = size * (weight @ y) / weight.sum()
-    # The shares of two classes are one number.
-    error = (1 - level) / (2 * (n_classes if n_classes > 2 else 1))
-    rows = max(1, round(n_rows))
-    return np.array([_interval(count, size, rows, error) for count in counts.tolist()])
 
 
 def _interval(count: float, size: float, rows: int, error: float) -> tuple[float, float]:
@@ -184,27 +221,6 @@ def _quantile(error: float, rows: int, a: float, b: float) -> float:
     return float(np.searchsorted(below, error)) / rows
 
 
-def bounds_on_labels(
-    bounds: Floats, classes: AnyArray, labels: LabelSet | None, n_rows: int, weight: Floats | None
-) -> ShareBounds:
-    """Return the bounds on the mean label; raise an error if no possible labelling meets them.
-
-    ``weight`` are the weights of the unlabelled rows; None: 1.
-    """
-    shares = ShareBounds(bounds[:, 0], bounds[:, 1])
-    if len(classes) == 2:
-        low, high = max(bounds[1, 0], 1 - bounds[0, 1]), min(bounds[1, 1], 1 - bounds[0, 0])
-        shares = ShareBounds(np.array(low), np.array(max(low, high)))
-    if isinstance(labels, LabelInterval) and labels.bounds is not None:
-        weights = _Weights.of(labels.bounds, n_rows, weight)
-        return _within_reach(shares, classes, weights.mean(labels.bounds))
-    if isinstance(labels, Simplex) and labels.masks is not None:
-        weights = _Weights.of(labels.masks, n_rows, weight)
-        shares = _within_reach(shares, classes, _reach_of_masks(labels.masks, weights))
-        _refuse_infeasible(shares, classes, labels.masks, weights)
-    return shares
-
-
 @dataclass(frozen=True)
 class _Weights:
     """The weights of the first rows, and the sum of those of all later ones; 1 in total."""
@@ -224,14 +240,6 @@ class _Weights:
         return np.asarray(self.first @ values.first + self.later * values.later)
 
 
-def _reach_of_masks(masks: PerRow, weights: _Weights) -> Floats:
-    """Return (lower, upper) bounds on the share of every class."""
-    # The possible classes of rows that have only one.
-    single = (m & (m.sum(axis=-1, keepdims=True) == 1) for m in (masks.first, masks.later))
-    alone = PerRow(*single)
-    return np.stack([weights.mean(alone), weights.mean(masks)])
-
-
 def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> ShareBounds:
     """Check that each share alone is possible, and move bounds that miss this by rounding."""
     names = classes[-1:] if shares.low.ndim == 0 else classes
@@ -245,44 +253,3 @@ def _within_reach(shares: ShareBounds, classes: AnyArray, reach: Floats) -> Shar
                 f"{least:.4g} and {most:.4g}: widen the prior or the partial labels."
             )
     return ShareBounds(np.minimum(shares.low, reach[1]), np.maximum(shares.high, reach[0]))
-
-
-def _refuse_infeasible(
-    shares: ShareBounds, classes: AnyArray, possible: PerRow, weights: _Weights
-) -> None:
-    """Raise an error if the bounds cannot all be met at once."""
-    if (shares.low <= 0).all() and (shares.high >= 1).all():
-        return
-    # Rows with the same mask are shared out as one.
-    masks, which = np.unique(possible.first, axis=0, return_inverse=True)
-    total = np.append(np.bincount(which.ravel(), weights.first, len(masks)), weights.later)
-    if not _can_be_met(shares, np.vstack([masks, possible.later]), total):
-        reach = _reach_of_masks(possible, weights)
-        ranges = ", ".join(
-            f"{name!r} {low:.4g} to {high:.4g}"
-            for name, low, high in zip(classes.tolist(), *reach.tolist(), strict=True)
-        )
-        raise ValueError(
-            "No labelling that the partial labels allow meets all shares of prior at once: widen "
-            f"the prior. Each share alone can be: {ranges}."
-        )
-
-
-def _can_be_met(shares: ShareBounds, masks: Mask, total: Floats) -> bool:
-    """Return whether rows of given total weight per mask can be shared out within the bounds."""
-    n_masks, n_classes = masks.shape
-    # One unknown for every mask and class that it allows: the weight of its rows in that class.
-    of_mask, of_class = np.nonzero(masks)
-    unknowns = np.arange(len(of_mask))
-    ones = np.ones(len(unknowns))
-    per_class: Any = sparse.csr_array((ones, (of_class, unknowns)), (n_classes, len(ones)))
-    per_mask: Any = sparse.csr_array((ones, (of_mask, unknowns)), (n_masks, len(ones)))
-    both_ways: Any = sparse.vstack([per_class, -per_class])
-    solution = linprog(
-        np.zeros(len(unknowns)),
-        A_ub=both_ways,
-        b_ub=np.concatenate([shares.high, -shares.low]) + SHARE_ROUNDING / n_classes,
-        A_eq=per_mask,
-        b_eq=total,
-    )
-    return bool(solution.success)

@@ -31,18 +31,10 @@ MAX_SQUARED, MIN_SQUARED = 1e150, 1e-140
 
 @dataclass(frozen=True)
 class KnownTargets(LabelIndices):
-    """The content of y, and the bounds on unknown targets.
+    """The rows with a known target and the others, and bounds on unknown targets.
 
-    Attributes
-    ----------
-    labeled, unlabeled : array of int
-        The rows with a known target, and the others.
-    targets : array (n_labeled,)
-        The known targets.
-    bounds : array (n_unlabeled, 2)
-        The lowest and the highest possible target of each unlabelled row; NaN where not given.
-    common : array (2,) or None
-        The bounds of all rows without bounds of their own.
+    ``bounds`` (n_unlabeled, 2) are the lowest and the highest possible target of each unlabelled
+    row, NaN where not given, and ``common`` (2,) those of all rows without bounds of their own.
     """
 
     labeled: Index
@@ -173,12 +165,54 @@ def read_targets(
             f"X has {n_rows} rows but y has {len(values)} targets: pass one target for every row "
             f"of X, and mark unknown ones ({UNKNOWN})."
         )
-    common, pairs = _read_bounds(bounds), np.full((n_rows, 2), np.nan)
+    # The bounds of every row, and those of all others; NaN stands for the latter.
+    common = None
+    if bounds is not None:
+        try:
+            common = as_real(bounds)
+        except (TypeError, ValueError):
+            common = np.zeros(0)
+        if common.shape != (2,) or not np.isfinite(common).all() or common[0] >= common[1]:
+            raise ValueError(
+                f"bounds={bounds!r} is not a range: pass two finite numbers, the lower one first, "
+                "between which all unknown targets are certain to be."
+            )
+        _check_size(common, "bounds")
+    pairs = np.full((n_rows, 2), np.nan)
     if target_bounds is not None:
-        pairs = _read_target_bounds(target_bounds, n_rows)
+        refuse_masked(target_bounds, "target_bounds")
+        as_floats = getattr(target_bounds, "to_numpy", None)  # pandas, without importing it
+        try:
+            if as_floats is not None:
+                target_bounds = as_floats(dtype=np.float64, na_value=np.nan)
+            pairs = as_real(target_bounds)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(
+                f"target_bounds has values that are not numbers ({problem}): pass one pair "
+                "(low, high) for every row of X, and NaN for a common bound."
+            ) from None
+        if pairs.shape != (n_rows, 2):
+            raise ValueError(
+                f"target_bounds has shape {pairs.shape}, but X has {n_rows} rows: pass one pair "
+                f"(low, high) for every row of X, an array of shape ({n_rows}, 2)."
+            )
+        infinite = np.flatnonzero(np.isinf(pairs).any(axis=1))
+        if len(infinite):
+            row = infinite[0]
+            raise ValueError(
+                f"target_bounds is {_pair(pairs[row])} in row {row}, but both bounds must be "
+                "finite: for a censored target, pass NaN for the open end, which then takes that "
+                "of bounds, or the most extreme value that the target can have."
+            )
+        _check_size(pairs, "target_bounds")
     if common is not None:
         pairs = np.where(np.isnan(pairs), common, pairs)
-    _check_order(pairs)
+    wrong = np.flatnonzero(pairs[:, 0] > pairs[:, 1])
+    if len(wrong):
+        raise ValueError(
+            f"The bounds of row {wrong[0]} are {_pair(pairs[wrong[0]])}, but the lower one must "
+            "come first: swap them, or correct the bound that target_bounds or bounds gives."
+        )
     _check_inside(values, pairs, of_row=target_bounds is not None)
     if unknown.all():
         raise ValueError(
@@ -224,62 +258,6 @@ def _check_size(values: Floats, name: str) -> None:
     if large.any():
         raise ValueError(
             f"{name} contains {values[large][0]:.1e}, whose square overflows: use other units."
-        )
-
-
-def _read_bounds(bounds: Any) -> Floats | None:
-    """Return the common bounds, in order and finite; None stays None."""
-    if bounds is None:
-        return None
-    try:
-        common = as_real(bounds)
-    except (TypeError, ValueError):
-        common = np.zeros(0)
-    if common.shape != (2,) or not np.isfinite(common).all() or common[0] >= common[1]:
-        raise ValueError(
-            f"bounds={bounds!r} is not a range: pass two finite numbers, the lower one first, "
-            "between which all unknown targets are certain to be."
-        )
-    _check_size(common, "bounds")
-    return common
-
-
-def _read_target_bounds(target_bounds: Any, n_rows: int) -> Floats:
-    """Return the bounds of every row of X; NaN stands for the common bound."""
-    refuse_masked(target_bounds, "target_bounds")
-    as_floats = getattr(target_bounds, "to_numpy", None)  # pandas, without importing it
-    try:
-        pairs = as_real(
-            target_bounds if as_floats is None else as_floats(dtype=np.float64, na_value=np.nan)
-        )
-    except (TypeError, ValueError) as problem:
-        raise ValueError(
-            f"target_bounds has values that are not numbers ({problem}): pass one pair "
-            "(low, high) for every row of X, and NaN for a common bound."
-        ) from None
-    if pairs.shape != (n_rows, 2):
-        raise ValueError(
-            f"target_bounds has shape {pairs.shape}, but X has {n_rows} rows: pass one pair "
-            f"(low, high) for every row of X, an array of shape ({n_rows}, 2)."
-        )
-    infinite = np.flatnonzero(np.isinf(pairs).any(axis=1))
-    if len(infinite):
-        row = infinite[0]
-        raise ValueError(
-            f"target_bounds is {_pair(pairs[row])} in row {row}, but both bounds must be finite: "
-            "for a censored target, pass NaN for the open end, which then takes that of bounds, or "
-            "the most extreme value that the target can have."
-        )
-    _check_size(pairs, "target_bounds")
-    return pairs
-
-
-def _check_order(pairs: Floats) -> None:
-    wrong = np.flatnonzero(pairs[:, 0] > pairs[:, 1])
-    if len(wrong):
-        raise ValueError(
-            f"The bounds of row {wrong[0]} are {_pair(pairs[wrong[0]])}, but the lower one must "
-            "come first: swap them, or correct the bound that target_bounds or bounds gives."
         )
 
 
