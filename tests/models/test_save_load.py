@@ -222,3 +222,13 @@ def test_safe_choices_of_format_4_remain_readable(tmp_path, name):
         return
     assert found.tolist() == expected["predicted"]
     np.testing.assert_allclose(loaded.predict_proba(rows), expected["probabilities"], atol=1e-12)
+
+
+def test_a_safe_choice_with_an_alert_comes_back(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2)).round(1)
+    X[10:20] = X[:10]
+    y = np.where(np.arange(60) < 30, X[:, 0] > 0, -1)
+    clf = primum.SafeClassifier(["ridge"], cv=2, n_repeats=1, random_state=0).fit(X, y)
+    assert clf.verdict_.alerts
+    primum.save(clf, tmp_path / "m.skops")
+    assert primum.load(tmp_path / "m.skops").verdict_ == clf.verdict_

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from generate import two_classes
 from primum import SafeClassifier
 from primum.safe.candidates import ClassTargets, SharedRows
-from primum.safe.findings import remarks_on_rows
+from primum.safe.verdict import remarks_on_rows
 
 QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 2}
 

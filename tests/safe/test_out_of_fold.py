@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from primum.judging.held_out import HeldOut
 from primum.reading.folds import Fold
 from primum.safe import out_of_fold as pilot
 from primum.safe.candidates import CANDIDATES, Candidate, ClassTargets, SharedRows
@@ -111,14 +110,13 @@ def test_predictions_count_as_time(monkeypatch, n_unlabeled, seconds, done):
     parts = np.split(np.arange(60), 3)
     folds = [Fold(np.setdiff1d(np.arange(60), part), part) for part in parts]
     start, candidate = Clock.now, InContext()
-    entrants, held_out = (
-        Entrants([candidate], [candidate], [], []),
-        HeldOut(folds, labels.y, None),
-    )
-    scored = pilot.OutOfFold(rows, labels, entrants, held_out)
-    assert scored.add_within([candidate], seconds + 20, rows.unlabeled) is done
-    assert ("in context" in scored.scores) is done
+    team = Entrants([candidate], [candidate], [], [])
+    deadline = start + seconds + 20
+    scored = pilot.score_in_time(team, rows, labels, folds, rows.unlabeled, deadline)
+    assert ("in context" in scored.scores(3)) is done
+    assert scored.skipped == ([] if done else ["in context"])
     if done:
-        assert scored.final_seconds([candidate]) == pytest.approx(20 + n_unlabeled)
+        final = scored.seconds["in context"] / 3 + scored.predicting.get("in context", 0.0)
+        assert final == pytest.approx(20 + n_unlabeled)
         # With the final fit it keeps to the time: 125 seconds tell how long 1000 rows take.
-        assert Clock.now - start + 20 + n_unlabeled <= seconds + 20
+        assert Clock.now - start + final <= seconds + 20

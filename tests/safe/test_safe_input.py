@@ -12,9 +12,7 @@ from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 from generate import several_classes, two_classes
 from primum import SafeClassifier
 from primum.judging.copies import copies_note
-from primum.safe import base as safe
-from primum.safe import out_of_fold
-from primum.safe import out_of_fold as pilot
+from primum.safe import classifier, out_of_fold
 from primum.safe.candidates.graphs import BANDWIDTHS, distances_among, gammas_of
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -279,7 +277,7 @@ def test_a_fit_that_would_exceed_the_budget_is_not_begun(monkeypatch):
         def perf_counter():
             return float(sum(Slow.sizes))
 
-    for module in (safe, out_of_fold, pilot):
+    for module in (classifier, out_of_fold):
         monkeypatch.setattr(module, "time", Clock)
     clf = quick([("slow", Slow(), True)], time_budget=400).fit(X, y)
     assert max(Slow.sizes) < 200  # a part of the 700 rows

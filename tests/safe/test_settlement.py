@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 import primum
 from primum import SafeClassifier, UnlabeledRows
 from primum.safe import settlement
-from primum.safe.findings import verdict_text
+from primum.safe.verdict import verdict_text
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -253,9 +253,7 @@ def test_bad_numbers_and_no_unlabelled_rows(model):
 @pytest.fixture
 def compares_samples(monkeypatch):
     """Let a fit compare stacks on 200 rows."""
-    monkeypatch.setattr(settlement, "MAX_COMPARED_ROWS", 100)
-    monkeypatch.setattr("primum.safe.base.MAX_COMPARED_ROWS", 100)
-    monkeypatch.setattr(settlement, "MAX_PREDICTED_ROWS", 200)
+    monkeypatch.setattr("primum.safe.classifier.MAX_PREDICTED_ROWS", 200)
 
 
 def named_rows():
@@ -335,8 +333,7 @@ def test_labels_settle_many_rows_without_asking_for_them_again(fitted, compares_
 
 def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
     few = quick().fit(X, Y)
-    monkeypatch.setattr(settlement, "MAX_COMPARED_ROWS", 100)
-    monkeypatch.setattr("primum.safe.base.MAX_COMPARED_ROWS", 100)
+    monkeypatch.setattr("primum.safe.classifier.MAX_COMPARED_ROWS", 100)
     many = clone(few).fit(X, Y)
     pd.testing.assert_frame_equal(many.rows_to_label(n=99), few.rows_to_label(n=99))
     assert many.verdict_.text == few.verdict_.text

@@ -17,12 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pandas import DataFrame
 from scipy import stats
 from sklearn.datasets import load_digits
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from primum import SafeClassifier, SafeRegressor
@@ -30,13 +31,23 @@ from primum._typing import Floats
 from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore, identity_of_data
 from primum.judging.difference import holm
-from primum.reading.targets import SomeKnown
-from primum.safe.base import SafeStack
+from primum.reading.data import read_arguments, read_numbers
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
-from primum.safe.candidates import CANDIDATES, DEFAULT, CandidateModel, ClassTargets, NumberTargets
-from primum.safe.candidates.base import Kind
-from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import Stack, StackedClassifier
+from primum.safe.candidates import (
+    CANDIDATES,
+    DEFAULT,
+    Candidate,
+    CandidateModel,
+    ClassTargets,
+    NumberTargets,
+    SharedRows,
+)
+from primum.safe.candidates.base import Kind, standardising
+from primum.safe.candidates.entrants import OF_CLASSES, Entrants, of_numbers, read_entrants
+from primum.safe.candidates.sampled import prepared_with
+from primum.safe.out_of_fold import Scored, run
+from primum.safe.rows import shared_rows
+from primum.safe.stack import BASELINE, SAFE, SUPERVISED, StackedClassifier
 from primum_lab.measures import score_probability
 from primum_lab.methods import Method
 from primum_lab.paper import ExperimentPlan
@@ -44,8 +55,6 @@ from primum_lab.runner import run_missing
 from primum_lab.scenarios import SKLEARN_COLUMNS, TABLES, Draw
 from primum_lab.splits import HoldOut
 
-# The names of the two stacks and of the tuned supervised model, in results and tables.
-SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
 # |t| above this counts as a difference: 5% two-sided with 20 repeats.
 CRITICAL_T = 2.1
 # The level of the family of tests over all data sets, after Holm's correction: the usual one.
@@ -59,22 +68,45 @@ Unit = tuple[str, int]  # problem with its number of labels, and repeat
 
 
 def all_models(
-    safe: SafeStack[Stack, SomeKnown, Kind], scored: OutOfFold[Kind]
+    safe: SafeClassifier | SafeRegressor, team: Entrants[Kind], rows: SharedRows, targets: Kind
 ) -> dict[str, CandidateModel]:
-    """Return all candidates of a fitted safe choice and of its supervised stack, fitted."""
+    """Return the candidates of a fitted safe choice and of its supervised stack, fitted.
+
+    Those without a weight are fitted now; those that fail are left out.
+    """
     models = {**safe.baseline_.models_, **safe.supervised_.models_, **safe.models_}
-    others = [name for name in scored.scores if name not in models]
-    for name, (model, _) in scored.refit(others, scored.rows.unlabeled[:0]).items():
-        models[name] = model
-    return {name: models[name] for name in scored.scores if name in models}
+    scored = [candidate for candidate in team.all if candidate.name in safe.report_["model"]]
+    tasks = [
+        (candidate.name, "final fit", fit_to_all, candidate, rows, targets)
+        for candidate in scored
+        if candidate.name not in models
+    ]
+    models |= {name: model for name, _, model in run(Scored(), tasks, safe.n_jobs) if model}
+    return {
+        candidate.name: models[candidate.name] for candidate in scored if candidate.name in models
+    }
+
+
+def fit_to_all(candidate: Candidate[Kind], rows: SharedRows, targets: Kind) -> CandidateModel:
+    """Return a candidate fitted to all labelled rows."""
+    return prepared_with(rows, candidate, targets).fit(np.arange(len(targets)), targets)
 
 
 class RaceClassifier(SafeClassifier):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(self, scored: OutOfFold[ClassTargets]) -> None:
-        super()._combine(scored)
-        self.all_models_ = all_models(self, scored)
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None) -> Self:  # type: ignore[override]  # noqa: D102
+        super().fit(X, y, X_unlabeled)
+        given = read_arguments(self, X, y, X_unlabeled)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
+        targets = ClassTargets(given.labels.codes, len(self.classes_))
+        n_unlabeled = rows.unlabeled.shape[0]
+        team = read_entrants(
+            self.candidates, self.baseline, targets.n_classes, n_unlabeled, OF_CLASSES
+        )
+        self.all_models_ = all_models(self, team, rows, targets)
+        return self
 
     @property
     def parts_(self) -> dict[str, StackedClassifier]:
@@ -181,9 +213,17 @@ RACES = {
 class RaceRegressor(SafeRegressor):
     """The safe choice with all of its candidates, and those of its supervised stack, as parts."""
 
-    def _combine(self, scored: OutOfFold[NumberTargets]) -> None:
-        super()._combine(scored)
-        self.all_models_ = all_models(self, scored)
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None) -> Self:  # type: ignore[override]  # noqa: D102
+        super().fit(X, y, X_unlabeled)
+        given = read_numbers(self, X, y, X_unlabeled)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
+        numbers = given.labels.targets
+        targets = NumberTargets(numbers, standardising(numbers))
+        roster = of_numbers(self.bounds)
+        team = read_entrants(self.candidates, self.baseline, 1, rows.unlabeled.shape[0], roster)
+        self.all_models_ = all_models(self, team, rows, targets)
+        return self
 
     def predictions(self, X: Floats) -> dict[str, Floats]:
         """Return the predictions of every candidate and stack."""

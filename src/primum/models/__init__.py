@@ -25,6 +25,7 @@ MODEL_FORMAT = 4
 PRESENT_MODULES = {
     ("primum.judging.decisions", "Calibration"): "primum.judging.objectives",
     ("primum.judging.decisions", "DecisionRule"): "primum.judging.objectives",
+    ("primum.safe.findings", "SafeVerdict"): "primum.safe.verdict",
     ("primum.tables.vectors", "ScaledTogether"): "primum.tables.preparation",
 }
 

@@ -16,7 +16,7 @@ from primum.equations import Frame, GivenLabels
 from primum.judging.difference import Difference, Disagreement, Probabilities
 from primum.judging.losses import Measure
 from primum.judging.objectives import Calibration, DecisionRule, Objective
-from primum.judging.words import Verdict
+from primum.judging.words import Alert, Verdict
 from primum.labellings import HyperplaneLabels, LabelsByValue, LabelsInFrame, PriorProof
 from primum.labellings.sets import LabelInterval, PerRow, Simplex
 from primum.methods.svm.search import Step
@@ -25,9 +25,9 @@ from primum.reading.classifiers import LogScorer, NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
 from primum.safe.candidates import base, baselines, entrants, graphs, packages, trees, wide
-from primum.safe.findings import SafeVerdict
 from primum.safe.out_of_fold import Failure
 from primum.safe.stack import StackedClassifier, StackedRegressor
+from primum.safe.verdict import SafeVerdict
 from primum.tables.preparation import (
     PreparedByLabeled,
     PreparedColumns,
@@ -60,7 +60,7 @@ LABELS = (
 )
 PROOFS = (primum.Certificate, PriorProof, Frame, Step)
 STACKS = (
-    *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict),
+    *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict, Alert),
     *(LogScorer, Probabilities, Difference, Measure),
     *(Disagreement, DecisionRule, Calibration, Objective),
     *(base.Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),

@@ -1,48 +1,69 @@
 """The safe choice for classes."""
 
+import time
 from collections.abc import Mapping
+from dataclasses import field
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from primum._typing import Floats, Index, Mask
+from primum._threads import one_blas_thread
 from primum._warnings import warn
-from primum._words import listed
-from primum.judging.disagreements import Disagreements
+from primum.judging.disagreements import list_disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer
 from primum.judging.objectives import read_objective, rule_of, with_storable_cost
-from primum.judging.pools import order_seed, row_digests
+from primum.judging.pools import also_labeled, order_seed, row_digests
 from primum.judging.settlement import Settlement
+from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import ClassArguments, read_arguments
-from primum.reading.labels import KnownLabels
-from primum.safe.base import SafeStack, labeled_of
-from primum.safe.candidates import BASELINE, ClassTargets
-from primum.safe.candidates.entrants import OF_CLASSES, Roster
-from primum.safe.findings import SafeVerdict, judge_stacks
-from primum.safe.out_of_fold import OutOfFold
+from primum.reading.data import on_this_machine, read_arguments, refuse_other_library
+from primum.reading.folds import read_repeated_folds
+from primum.reading.known import read_chosen
+from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
+from primum.safe.candidates import ClassTargets
+from primum.safe.candidates.entrants import OF_CLASSES, read_entrants, routed_weights, routing_of
+from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
+from primum.safe.rows import UNLESS_COUNTS, read_groups, shared_rows
 from primum.safe.settlement import (
+    DUELS,
+    MAX_COMPARED_ROWS,
+    MAX_PREDICTED_ROWS,
     DeferredComparison,
     ToLabel,
     checksum_of,
-    codes_in_fit,
-    compared_notes,
     compares_later,
-    disagreements_in_fit,
     known_rows,
+    note_on_sample,
     rows_and_table,
     to_label_in_fit,
 )
-from primum.safe.stack import StackedClassifier, StackPredictionMixin
+from primum.safe.stack import (
+    BASELINE,
+    RANGES,
+    SAFE,
+    SUPERVISED,
+    StackPredictionMixin,
+    codes_of_scores,
+    weigh_and_refit,
+)
+from primum.safe.verdict import (
+    LACK_OF_TIME,
+    judge_stacks,
+    note_on_single_labels,
+    notes_on_folds,
+    remarks_on_rows,
+    report_table,
+)
 
 
 @with_parameters
-class SafeClassifier(
-    StackPredictionMixin, ClassifierMixin, SafeStack[StackedClassifier, KnownLabels, ClassTargets]
-):
+class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     """A stack of supervised and semi-supervised models, shrunk towards a supervised baseline.
 
     Candidates with and without unlabelled rows are tuned, and scored by cross-validation on the
@@ -212,11 +233,21 @@ class SafeClassifier(
     """
 
     _ranges: ClassVar[dict[str, list[Any]]] = {
+        **RANGES,
         "cost": [Mapping, "array-like", None],
         "positive": [object],
     }
-    baseline: Any = BASELINE
+    candidates: Any = field(default="default", kw_only=False)
+    baseline: Any = DEFAULT_BASELINE
+    shrinkage: float = 3.0
+    cv: Any = 5
+    n_repeats: int = 2
     scoring: Any = "accuracy"
+    time_budget: float | None = None
+    random_state: Any = None
+    standardize: bool | str = UNLESS_COUNTS
+    n_jobs: int | None = None
+    verbose: bool = False
     cost: Any = None
     positive: Any = None
 
@@ -261,83 +292,120 @@ class SafeClassifier(
         self
             The fitted estimator.
         """
-        with fitting(self):
+        started = time.perf_counter()
+        with fitting(self), one_blas_thread():
+            # The arguments: arrays, classes, and what the verdict is about.
             self._to_label: ToLabel | DeferredComparison | None = None
-            arguments = X, y, X_unlabeled, sample_weight, groups, chosen
-            given, differing = self._fit_stack(*arguments)
-            counts = np.bincount(given.labels.codes[given.known], minlength=len(self.classes_))
-            if single := [repr(name) for name in self.classes_[counts == 1].tolist()]:
-                one = (
-                    "Class {} has one labelled row"
-                    if len(single) == 1
-                    else "Classes {} have one labelled row each"
+            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            classes = self.classes_ = given.labels.classes
+            self.objective_ = read_objective(self.scoring, classes, self.cost, self.positive)
+            if self.objective_ is None:
+                read_scorer(self.scoring)
+            refuse_other_library(self, given.home)
+            scoring = self.judged_by
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+            # Rows, targets and folds, the same for every candidate.
+            columns = getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None
+            rows = shared_rows(given, seed, self.standardize, columns, self.n_jobs)
+            known = given.labels.labeled[given.known]
+            codes, weight = given.labels.codes[given.known], given.weight_of(known)
+            mask = read_chosen(on_this_machine(chosen), given.labels)
+            asked = None if mask is None else mask[known]
+            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
+            group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
+            numbers = None if group is None else np.unique(group, return_inverse=True)[1]
+            targets = ClassTargets(codes, len(classes), weight, numbers, asked)
+            held_out = HeldOut(folds, codes, classes, weight, group, n_free, chosen=asked)
+            routed = routed_weights(self, sample_weight)
+            n_rows = rows.unlabeled.shape[0]
+            team = read_entrants(
+                self.candidates, self.baseline, len(classes), n_rows, OF_CLASSES, routed
+            )
+            of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
+            notes, alerts = remarks_on_rows(rows, group, free, asked)
+
+            # Out-of-fold scores of the candidates, weights of the stacks, final fits.
+            how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
+            most = MAX_PREDICTED_ROWS if self.time_budget is None else MAX_COMPARED_ROWS
+            probe = rows.with_at_most(most).unlabeled
+            if self.time_budget is None:
+                scored = score_candidates(team, rows, targets, folds, **how)
+            else:
+                deadline = started + self.time_budget
+                scored = score_in_time(team, rows, targets, folds, probe, deadline, **how)
+            stacks = weigh_and_refit(team, scored, held_out, targets, self.shrinkage, probe, **how)
+            self.weights_ = stacks.weights[SAFE]
+            self.gap_ = stacks.gap
+            self.models_ = {n: stacks.models[n] for n, w in self.weights_.items() if w > 0}
+            self.supervised_ = self._stack(stacks.weights[SUPERVISED], stacks.models)
+            self.baseline_ = self._stack(stacks.weights[BASELINE], stacks.models)
+
+            # The unlabelled rows on which the stacks differ, and the verdict.
+            compared = [stacks.weights[name] for name in (SAFE, BASELINE, SUPERVISED)]
+            predicted = codes_of_scores(compared, stacks.probe)
+            apart = [
+                (int(np.sum(predicted[:, a] != predicted[:, b])), len(predicted)) for a, b in DUELS
+            ]
+            of_labeled, of_unlabeled = row_digests(rows.labeled), row_digests(rows.unlabeled)
+            self._labeled_digests = np.unique(of_labeled)
+            # A fresh order for these models: another label, row or setting gives another one.
+            self.order_seed_ = order_seed(
+                [seed, self],
+                [of_labeled, codes, weight, numbers, asked],
+                [of_unlabeled, rows.n_unlabeled, rows.unlabeled_weight],
+                [held_out.rows, held_out.fold_of],
+            )
+            differing, labeled = None, also_labeled(of_unlabeled, of_labeled)
+            all_compared = 0 < len(predicted) == rows.n_unlabeled and not labeled.all()
+            if scoring == "accuracy" and all_compared:
+                differing = list_disagreements(
+                    predicted, rows.unlabeled, DUELS, seed=self.order_seed_, labeled=labeled
                 )
-                self.notes_.append(
-                    f"{one.format(listed(single))}, which cannot be both held out and learnt from, "
-                    "so nothing is known of how well such rows are predicted: label more of them."
-                )
-                warn(self.notes_[-1])
+            notes += [f"{names}: {LACK_OF_TIME}" for names in scored.skipped]
+            notes += note_on_sample(rows, len(predicted), limited=self.time_budget is not None)
+            if differing is not None and differing.n_labeled:
+                notes.append(differing.left_out)
+            self.verdict_, judged = judge_stacks(
+                held_out,
+                team,
+                stacks,
+                targets,
+                scoring,
+                self.shrinkage,
+                n_unlabeled=rows.n_unlabeled,
+                apart=apart,
+                classes=classes,
+                differing=differing,
+                notes=scored.notes_with(notes, self.models_),
+                alerts=alerts,
+            )
+
+            # Held-out scores, decision rules, and what the user reads.
+            self.held_out_rows_, self.held_out_folds_ = known[held_out.rows], held_out.fold_of
+            self.held_out_scores_ = judged[SAFE]
+            predictions = held_out.predictions(judged[SAFE], self.objective_)
+            self.held_out_predictions_ = classes[predictions.predicted]
+            self.rule_ = self.threshold_ = None
+            if self.objective_ is not None and self.objective_.has_rule:
+                self.rule_ = rule_of(held_out, judged[SAFE], self.objective_)
+                self.threshold_ = self.rule_.threshold
+                self.supervised_.rule_ = rule_of(held_out, judged[SUPERVISED], self.objective_)
+                self.baseline_.rule_ = rule_of(held_out, judged[BASELINE], self.objective_)
+            self.report_ = report_table(team, scored.seconds, stacks, judged, held_out, targets)
+            approximated = scored.notes_with(notes, scored.approximated)
+            alone = note_on_single_labels(codes, classes)
+            self.notes_ = [*approximated, *scored.all_warned, *team.notes, *of_folds, *alone]
+            self.failures_ = scored.failures
+            warn_of_failures(self.failures_)
+            for note in alone:
+                warn(note)
             if differing is not None:
                 self._to_label = to_label_in_fit(self, differing, given, X, X_unlabeled)
             elif compares_later(self, given):
-                self._to_label = DeferredComparison(*arguments[:4], checksum_of(self, given))
+                arguments = (X, y, X_unlabeled, sample_weight)
+                self._to_label = DeferredComparison(*arguments, checksum_of(self, given))
         return self
-
-    @property
-    def _roster(self) -> Roster[ClassTargets]:
-        return OF_CLASSES
-
-    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> ClassArguments:
-        given = read_arguments(self, X, y, X_unlabeled, sample_weight)
-        self.classes_ = given.labels.classes
-        self.objective_ = read_objective(self.scoring, self.classes_, self.cost, self.positive)
-        if self.objective_ is None:
-            read_scorer(self.scoring)
-        return given
-
-    def _targets(
-        self, given: ClassArguments, groups: Index | None, chosen: Mask | None
-    ) -> ClassTargets:
-        codes, weight = given.labels.codes[given.known], given.weight_of(labeled_of(given))
-        return ClassTargets(codes, len(given.labels.classes), weight, groups, chosen)
-
-    def _judge(
-        self, scored: OutOfFold[ClassTargets], probe: dict[str, Floats]
-    ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
-        rows, targets = scored.rows, scored.labels
-        # Fresh for these models: another label, row or setting gives another order.
-        self.order_seed_ = order_seed(
-            [rows.seed, self],
-            [row_digests(rows.labeled), targets.y, targets.weight, targets.groups, targets.chosen],
-            [row_digests(rows.unlabeled), rows.n_unlabeled, rows.unlabeled_weight],
-            [scored.held_out.rows, scored.held_out.fold_of],
-        )
-        self._labeled_digests = np.unique(row_digests(rows.labeled))
-        codes = codes_in_fit(self, scored.rows, probe)
-        scored.notes.extend(compared_notes(self, scored.rows, len(codes)))
-        differing = disagreements_in_fit(self, scored.rows, codes)
-        if differing is not None and differing.n_labeled:
-            scored.notes.append(differing.left_out)
-        return judge_stacks(self, scored, codes, differing), differing
-
-    def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
-        self.held_out_scores_ = judged["safe stack"]
-        self._decide(held_out, judged)
-
-    def _decide(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
-        """Choose the decision rules of the stacks, on their cross-fitted scores."""
-        objective = self.objective_
-        predictions = held_out.predictions(self.held_out_scores_, objective)
-        self.held_out_predictions_ = self.classes_[predictions.predicted]
-        self.rule_, self.threshold_ = None, None
-        if objective is None or not objective.has_rule:
-            return
-        rule, supervised, baseline = (
-            rule_of(held_out, judged[name], objective)
-            for name in ("safe stack", "supervised stack", "baseline")
-        )
-        self.supervised_.rule_, self.baseline_.rule_ = supervised, baseline
-        self.rule_, self.threshold_ = rule, rule.threshold
 
     @property
     def judged_by(self) -> Any:
@@ -345,10 +413,46 @@ class SafeClassifier(
         objective = getattr(self, "objective_", None)
         return self.scoring if objective is None else objective
 
-    @property
-    def _held_out_scores(self) -> tuple[Floats, Index]:
-        predicted = np.searchsorted(self.classes_, self.held_out_predictions_)
-        return self.held_out_scores_, predicted
+    def count_fits(self) -> int:
+        """Return how many fits of the candidates a fit makes: one per fold, and the final one.
+
+        Returns
+        -------
+        int
+            Their number; 1 if it depends on the rows.
+        """
+        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
+
+    def own_verdict(self) -> OwnVerdict:
+        """Return the verdicts of the fit on the model, in the form that ``primum.compare`` uses.
+
+        Returns
+        -------
+        OwnVerdict
+            The verdicts, and the cross-fitted scores that they are based on.
+        """
+        check_is_fitted(self, "verdict_")
+        return OwnVerdict(
+            self.verdict_.baseline,
+            self.verdict_.supervised,
+            self.held_out_rows_,
+            self.held_out_folds_,
+            self.held_out_scores_,
+            notes=list(self.notes_),
+            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+            predicted=np.searchsorted(self.classes_, self.held_out_predictions_),
+        )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata ``fit`` accepts, and which of them your own candidates receive.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing.
+        """
+        team = read_entrants(self.candidates, self.baseline, 2, 1, OF_CLASSES)
+        return routing_of(self, team)
 
     def rows_to_label(
         self, X: Any = None, n: int | None = None, *, show_predictions: bool = False

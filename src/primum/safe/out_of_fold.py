@@ -15,24 +15,23 @@ two fits give a and b. The prediction is at least that of a time in proportion t
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Generic, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import FitFailedWarning
 
+from primum._progress import FOLDS, tell, with_progress
 from primum._threads import one_blas_thread
-from primum._typing import Floats, Index, T
-from primum.judging.held_out import HeldOut
-from primum.judging.words import Alert
+from primum._typing import Floats, T
+from primum._warnings import warn
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, CandidateModel, Prepared, SharedRows
+from primum.safe.candidates import Candidate, Prepared, SharedRows
 from primum.safe.candidates.base import Kind
 from primum.safe.candidates.entrants import Entrants
 from primum.safe.candidates.sampled import labeled_sample, prepared_with
-from primum.safe.stack import stack_weights, stacked_scores
 
 # The shares of the rows in the two parts on which a fit is timed, the larger of which doubles the
 # smaller, and the number of rows up to which a fit counts as free.
@@ -129,48 +128,108 @@ class Failure:
         return f"{self.candidate}, {self.step}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class Outcome(Generic[T]):
-    """What a task returned (None: it failed), how long it took, and what it warned of."""
+@dataclass
+class Scored:
+    """What the candidates of a fit have produced so far, by name: it grows while they are scored.
 
-    result: T | None
-    seconds: float
-    failure: str | None = None
-    warned: tuple[str, ...] = ()
+    Attributes
+    ----------
+    parts : dict of dicts of arrays of shape (n_test, n_outputs)
+        Held-out scores by the number of the fold.
+    prepared : dict of Prepared
+        The prepared candidates.
+    seconds : dict of float
+        The time that each took in all.
+    predicting : dict of float
+        How long the final models of candidates with slow predictions will take to predict.
+    approximated, warned : dicts of lists of str
+        What was approximated, and what the candidates warned of.
+    failures : list of Failure
+        What failed, in order.
+    skipped : list of str
+        Names that the time budget left out.
+    """
+
+    parts: dict[str, dict[int, Floats]] = field(default_factory=dict)
+    prepared: dict[str, Prepared[Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    predicting: dict[str, float] = field(default_factory=dict)
+    approximated: dict[str, list[str]] = field(default_factory=dict)
+    warned: dict[str, list[str]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def scores(self, n_folds: int) -> dict[str, Floats]:
+        """Return the scores of candidates that no fold lacks, one fold after the other."""
+        return {
+            name: np.concatenate([parts[number] for number in range(n_folds)])
+            for name, parts in self.parts.items()
+            if len(parts) == n_folds
+        }
+
+    def alive(self, candidates: Sequence[Candidate[Any]]) -> list[Candidate[Any]]:
+        """Return the candidates that have not failed."""
+        failed = {failure.candidate for failure in self.failures}
+        return [candidate for candidate in candidates if candidate.name not in failed]
+
+    def skip(self, names: Sequence[str]) -> None:
+        """Forget candidates for which there is no time."""
+        for results in (self.parts, self.prepared, self.approximated, self.warned, self.predicting):
+            for name in names:
+                results.pop(name, None)
+        self.skipped.append(" and ".join(names))
+
+    def notes_with(self, notes: Sequence[str], names: Iterable[str]) -> list[str]:
+        """Return notes, and what was approximated for some of the candidates, each once."""
+        own = (note for name in names for note in self.approximated.get(name, ()))
+        return [*dict.fromkeys([*notes, *own])]
+
+    @property
+    def all_warned(self) -> list[str]:
+        """What the candidates warned of, each with its name."""
+        return [f"{name}: {text}" for name, texts in self.warned.items() for text in texts]
 
 
-class Progress(Protocol):
-    """Shows how far work is, and yields it unchanged, given the total number of its items."""
+def run(
+    scored: Scored, tasks: Sequence[tuple[Any, ...]], n_jobs: int | None, title: str = ""
+) -> Iterator[tuple[str, str, Any]]:
+    """Run tasks (name, step, function, *arguments) in parallel, and yield (name, step, result).
 
-    def __call__(self, work: Iterable[T], total: int, /) -> Iterable[T]: ...  # noqa: D102
+    Time and warnings are recorded. A task that fails is a failure of its candidate, and its result
+    is None. Progress is shown under a title, if there is one.
+    """
+    outcomes = Parallel(n_jobs, return_as="generator")(delayed(attempt)(*task) for task in tasks)
+    if title:
+        outcomes = with_progress(outcomes, len(tasks), title, "fit")
+    for (name, step, *_), (result, seconds, reason, said) in zip(tasks, outcomes, strict=True):
+        scored.seconds[name] = scored.seconds.get(name, 0.0) + seconds
+        known = scored.warned.setdefault(name, [])
+        known += [text for text in said if text not in known]
+        if reason is not None:
+            scored.failures.append(Failure(name, step, reason))
+        yield name, step, result
 
 
-def attempt(work: Callable[[], T]) -> Outcome[T]:
-    """Return the outcome of a task; an exception is an outcome too."""
+def attempt(
+    name: str, step: str, work: Callable[..., T], *arguments: Any
+) -> tuple[T | None, float, str | None, list[str]]:
+    """Return a result, its seconds, why it failed (None: it did not), and warnings, sorted."""
     start = time.perf_counter()
+    result, reason = None, None
     with warnings.catch_warnings(record=True) as caught, one_blas_thread():
         warnings.simplefilter("always")
-        result, failure = None, None
         try:
-            result = work()
+            result = work(*arguments)
         except Exception as problem:  # whatever a candidate raises is listed in failures_
-            failure = f"{type(problem).__name__}: {problem}"
+            reason = f"{type(problem).__name__}: {problem}"
     said = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
-    return Outcome(result, time.perf_counter() - start, failure, tuple(sorted(said)))
+    return result, time.perf_counter() - start, reason, sorted(said)
 
 
-def _held_out(prepared: Prepared[Kind], fold: Fold, labels: Kind) -> Floats:
-    scores = prepared.held_out(fold.train, fold.test, labels)
-    return checked_scores(scores, len(fold.test), labels.n_outputs)
-
-
-def _final(prepared: Prepared[Kind], labels: Kind, probe: Any) -> tuple[CandidateModel, Floats]:
-    """Return the model of all labelled rows, and its scores for some rows."""
-    model = prepared.fit(np.arange(len(labels)), labels)
-    scores = np.zeros((0, labels.n_outputs))
-    if probe.shape[0]:
-        scores = stacked_scores({"": model}, {"": 1.0}, probe)
-    return model, checked_scores(scores, probe.shape[0], labels.n_outputs)
+def held_out_scores(prepared: Prepared[Kind], fold: Fold, targets: Kind) -> Floats:
+    """Return the scores (n_test, n_outputs) of the rows that a fold holds out."""
+    scores = prepared.held_out(fold.train, fold.test, targets)
+    return checked_scores(scores, len(fold.test), targets.n_outputs)
 
 
 def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
@@ -182,219 +241,155 @@ def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
     return scores
 
 
-@dataclass
-class OutOfFold(Generic[Kind]):
-    """Scores of all candidates in the rows that the folds hold out, one fold after the other.
+def prepare(
+    scored: Scored,
+    candidates: Sequence[Candidate[Kind]],
+    rows: SharedRows,
+    targets: Kind,
+    n_jobs: int | None = None,
+    title: str = "",
+) -> None:
+    """Prepare candidates for rows."""
+    tasks = [(one.name, "preparation", prepared_with, rows, one, targets) for one in candidates]
+    for name, _, prepared in run(scored, tasks, n_jobs, title):
+        if prepared is not None:
+            scored.prepared[name] = prepared
+            scored.approximated[name] = [prepared.note] if prepared.note else []
 
-    Attributes
-    ----------
-    rows, labels : SharedRows, Targets
-        What the scores are computed from.
-    entrants : Entrants
-        The candidates and the baselines.
-    held_out : HeldOut
-        The folds, and what is known of the rows that they hold out.
-    n_jobs : int or None
-        Number of parallel tasks.
-    progress : callable
-        Wraps the iterable of outcomes, given the total number of tasks.
-    tell : callable
-        Called with the number of finished folds and the number of folds.
-    scores : dict of arrays of shape (n_held_out, n_outputs)
-        Held-out scores of the candidates that did not fail.
-    prepared, seconds : dict
-        The prepared candidates, and the seconds that each took in all.
-    predicting : dict of str to float
-        How long the final models of candidates with slow predictions will take to predict.
-    failures : list of Failure
-        What failed, in order.
-    notes : list of str
-        What was left out, and remarks on the rows.
-    alerts : list of Alert
-        Warnings before the verdict, which may withhold claims.
-    approximated : dict of str to list of str
-        What was approximated, by candidate.
+
+def score(
+    scored: Scored,
+    candidates: Sequence[Candidate[Kind]],
+    targets: Kind,
+    folds: Sequence[Fold],
+    numbers: Sequence[int],
+    n_jobs: int | None = None,
+    title: str = "",
+) -> Iterator[int]:
+    """Score the rows that some folds hold out, and yield the number of every finished fold.
+
+    All candidates of a fold come first, so that a finished fold tells how long the others take.
     """
+    names = [candidate.name for candidate in scored.alive(candidates)]
+    tasks = [
+        (name, f"fold {number}", held_out_scores, scored.prepared[name], folds[number], targets)
+        for number in numbers
+        for name in names
+    ]
+    of_tasks = [number for number in numbers for _ in names]
+    results = run(scored, tasks, n_jobs, title)
+    for number, (name, _, scores) in zip(of_tasks, results, strict=True):
+        if scores is not None:
+            scored.parts.setdefault(name, {})[number] = scores
+        if name == names[-1]:
+            yield number
 
-    rows: SharedRows
-    labels: Kind
-    entrants: Entrants[Kind]
-    held_out: HeldOut
-    n_jobs: int | None = None
-    progress: Progress = lambda work, total: work
-    tell: Callable[[int, int], None] = lambda done, total: None
-    scores: dict[str, Floats] = field(default_factory=dict)
-    prepared: dict[str, Prepared[Kind]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    predicting: dict[str, float] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    alerts: list[Alert] = field(default_factory=list)
-    approximated: dict[str, list[str]] = field(default_factory=dict)
-    _parts: dict[str, dict[int, Floats]] = field(default_factory=dict, repr=False)
-    _warned: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
 
-    @property
-    def folds(self) -> Sequence[Fold]:
-        """The folds."""
-        return self.held_out.folds
+def score_candidates(
+    team: Entrants[Kind],
+    rows: SharedRows,
+    targets: Kind,
+    folds: Sequence[Fold],
+    *,
+    n_jobs: int | None = None,
+    title: str = "",
+) -> Scored:
+    """Return the out-of-fold scores of all candidates of a team.
 
-    def add(self, candidates: Sequence[Candidate[Kind]]) -> None:
-        """Compute the scores of candidates."""
-        self._prepare(candidates)
-        self.tell(0, len(self.folds))
-        self._score(self._alive(candidates), range(len(self.folds)))
-        self._finish(candidates)
+    Each is prepared once, and fitted to the training rows of every fold. Folds that are finished
+    are reported to whoever listens.
+    """
+    scored, n_folds = Scored(), len(folds)
+    prepare(scored, team.all, rows, targets, n_jobs, title)
+    tell(FOLDS, 0, n_folds)
+    for number in score(scored, team.all, targets, folds, range(n_folds), n_jobs, title):
+        tell(FOLDS, number + 1, n_folds)
+    return scored
 
-    def measure_predictions(self, candidates: Sequence[Candidate[Kind]], X: Any) -> None:
-        """Measure how long the final models of candidates with slow predictions need for rows."""
-        for candidate in self._alive(candidates):
-            if candidate.slow_prediction and X.shape[0]:
-                prepared = self.prepared[candidate.name]
-                self.predicting[candidate.name] = prediction_seconds(prepared, self.labels, X)
 
-    def final_seconds(self, candidates: Sequence[Candidate[Kind]]) -> float:
-        """Return about how long the final fits of scored candidates and their predictions take."""
-        names = [candidate.name for candidate in self._alive(candidates)]
-        fits = sum(self.seconds[name] for name in names) / len(self.folds)
-        return fits + sum(self.predicting.get(name, 0.0) for name in names)
+def score_in_time(
+    team: Entrants[Kind],
+    rows: SharedRows,
+    targets: Kind,
+    folds: Sequence[Fold],
+    probe: Any,
+    deadline: float,
+    *,
+    n_jobs: int | None = None,
+    title: str = "",
+) -> Scored:
+    """Return the out-of-fold scores of the baselines, and of as many candidates as time allows.
 
-    def add_within(self, candidates: Sequence[Candidate[Kind]], seconds: float, X: Any) -> bool:
-        """Compute the scores of candidates if they are expected to take at most ``seconds``.
+    A candidate comes together with its supervised counterpart. Its preparation and its first fold,
+    which are not interrupted, are run only if fits to fewer rows predict that there is time for
+    them; they show how long the rest will take. ``probe`` are the rows that the final models will
+    predict, and ``deadline`` is a time of ``time.perf_counter``, by which they have predicted them.
+    """
+    scored, n_folds = Scored(), len(folds)
 
-        Preparation and first fold, which are not interrupted, are run only if fits to fewer rows
-        predict that there is time for them; they show how long the rest will take. X are the rows
-        that the final models will predict.
-        """
-        start = time.perf_counter()
+    def run_folds(unit: Sequence[Candidate[Kind]], numbers: Sequence[int]) -> None:
+        for _ in score(scored, unit, targets, folds, numbers, n_jobs, title):
+            pass
+
+    def time_predictions(unit: Sequence[Candidate[Kind]]) -> None:
+        for candidate in scored.alive(unit):
+            if candidate.slow_prediction and probe.shape[0]:
+                prepared = scored.prepared[candidate.name]
+                scored.predicting[candidate.name] = prediction_seconds(prepared, targets, probe)
+
+    def final_seconds(unit: Sequence[Candidate[Kind]]) -> float:
+        names = [candidate.name for candidate in scored.alive(unit)]
+        fits = sum(scored.seconds[name] for name in names) / n_folds
+        return fits + sum(scored.predicting.get(name, 0.0) for name in names)
+
+    baselines, *others = team.units
+    prepare(scored, baselines, rows, targets, n_jobs, title)
+    run_folds(baselines, range(n_folds))
+    time_predictions(baselines)
+    reserve = final_seconds(baselines)
+    for unit in others:
+        end = deadline - reserve
+
+        # The trial fits, unless no time is left for them.
         needed = 0.0
-        for candidate in candidates:
-            left = seconds - (time.perf_counter() - start) - needed
-            if left <= 0:
-                return False
-            needed += predicted_seconds(candidate, self.rows, self.labels)
-        if time.perf_counter() - start + needed > seconds:
-            return False
-        self._prepare(candidates)
-        if time.perf_counter() - start > seconds:  # e.g. to load a network
-            return self._leave_out(candidates)
-        before = dict(self.seconds)
-        self._score(self._alive(candidates), range(1))
-        fits = [self.seconds[c.name] - before[c.name] for c in self._alive(candidates)]
-        rounds = -(-len(fits) * (len(self.folds) - 1) // effective_n_jobs(self.n_jobs))
-        further = (rounds / max(len(fits), 1) + 1) * sum(fits)
-        if time.perf_counter() - start + further > seconds:
-            return self._leave_out(candidates)
-        self.measure_predictions(candidates, X)
-        further += sum(self.predicting.get(candidate.name, 0.0) for candidate in candidates)
-        if time.perf_counter() - start + further > seconds:
-            return self._leave_out(candidates)
-        self._score(self._alive(candidates), range(1, len(self.folds)))
-        self._finish(candidates)
-        return True
+        for candidate in unit:
+            if time.perf_counter() + needed < end:
+                needed += predicted_seconds(candidate, rows, targets)
+            else:
+                needed = np.inf
+        in_time = time.perf_counter() + needed <= end
 
-    def _leave_out(self, candidates: Sequence[Candidate[Kind]]) -> bool:
-        for candidate in candidates:
-            self._forget(candidate.name)
-        return False
+        # The first fold, unless the preparation took all the time, for example to load a network.
+        if in_time:
+            prepare(scored, unit, rows, targets, n_jobs, title)
+            in_time = time.perf_counter() <= end
+        if in_time:
+            before = dict(scored.seconds)
+            run_folds(unit, range(1))
+            fits = [scored.seconds[c.name] - before[c.name] for c in scored.alive(unit)]
+            rounds = -(-len(fits) * (n_folds - 1) // effective_n_jobs(n_jobs))
+            further = (rounds / max(len(fits), 1) + 1) * sum(fits)
+            in_time = time.perf_counter() + further <= end
 
-    def _alive(self, candidates: Sequence[Candidate[Kind]]) -> list[Candidate[Kind]]:
-        failed = {failure.candidate for failure in self.failures}
-        return [candidate for candidate in candidates if candidate.name not in failed]
+        # The other folds, unless they or the predictions of the final models would take too long.
+        if in_time:
+            time_predictions(unit)
+            further += sum(scored.predicting.get(candidate.name, 0.0) for candidate in unit)
+            in_time = time.perf_counter() + further <= end
+        if in_time:
+            run_folds(unit, range(1, n_folds))
+            reserve += final_seconds(unit)
+        else:
+            scored.skip([candidate.name for candidate in unit])
+    return scored
 
-    def _prepare(self, candidates: Sequence[Candidate[Kind]]) -> None:
-        tasks = [partial(prepared_with, self.rows, one, self.labels) for one in candidates]
-        for candidate, outcome in zip(candidates, self._run(tasks), strict=True):
-            self.seconds[candidate.name] = 0.0
-            if (prepared := self._result(candidate.name, "preparation", outcome)) is not None:
-                self.prepared[candidate.name] = prepared
-                if prepared.note:
-                    self.approximated[candidate.name] = [prepared.note]
 
-    def _score(self, candidates: Sequence[Candidate[Kind]], numbers: range) -> None:
-        """Compute the scores of some folds.
-
-        All candidates of a fold come first, so that a finished fold tells how long the others take.
-        """
-        pairs = [(candidate.name, number) for number in numbers for candidate in candidates]
-        tasks = [
-            partial(_held_out, self.prepared[name], self.folds[number], self.labels)
-            for name, number in pairs
-        ]
-        for (name, number), outcome in zip(pairs, self._run(tasks), strict=True):
-            if (scores := self._result(name, f"fold {number}", outcome)) is not None:
-                self._parts.setdefault(name, {})[number] = scores
-            if name == candidates[-1].name:
-                self.tell(number + 1, len(self.folds))
-
-    def _run(self, tasks: Sequence[Callable[[], T]]) -> Iterable[Outcome[T]]:
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        return self.progress(parallel(delayed(attempt)(task) for task in tasks), len(tasks))
-
-    def _result(self, name: str, step: str, outcome: Outcome[T]) -> T | None:
-        """Record the outcome of a task, and return its result; None if it failed."""
-        self.seconds[name] += outcome.seconds
-        self._warned.setdefault(name, {}).update(dict.fromkeys(outcome.warned))
-        if outcome.failure is not None:
-            self.failures.append(Failure(name, step, outcome.failure))
-        return outcome.result
-
-    def _finish(self, candidates: Sequence[Candidate[Kind]]) -> None:
-        """Store the scores of complete candidates."""
-        for candidate in self._alive(candidates):
-            parts = self._parts.pop(candidate.name)
-            self.scores[candidate.name] = np.concatenate([parts[k] for k in sorted(parts)])
-
-    def _forget(self, name: str) -> None:
-        by_name = (self.prepared, self._parts, self._warned, self.approximated, self.predicting)
-        for results in by_name:
-            results.pop(name, None)
-
-    def refit(self, names: Sequence[str], probe: Any) -> dict[str, tuple[CandidateModel, Floats]]:
-        """Return the candidates fitted to all labelled rows, with their scores for the rows probe.
-
-        Candidates that fail are left out.
-        """
-        tasks = [partial(_final, self.prepared[name], self.labels, probe) for name in names]
-        outcomes = zip(names, self._run(tasks), strict=True)
-        results = {name: self._result(name, "final fit", outcome) for name, outcome in outcomes}
-        return {name: result for name, result in results.items() if result is not None}
-
-    def stack_inputs(self, names: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return the scores of candidates, and their weights in the baseline."""
-        w0 = np.array([float(name in self.entrants.baselines) for name in names])
-        return np.stack([self.scores[name] for name in names], axis=2), w0 / w0.sum()
-
-    def weights_of(
-        self, names: Sequence[str], shrinkage: float, among: Index | slice = slice(None)
-    ) -> tuple[Floats, float]:
-        """Return the weights of candidates, fitted to some of the held-out rows, and their gap."""
-        (scores, baseline), weight = self.stack_inputs(names), self.held_out.row_weight
-        rows = self.held_out.rows[among]
-        return stack_weights(
-            scores[among],
-            self.labels.values[rows],
-            baseline,
-            shrinkage=shrinkage,
-            n_labeled=len(np.unique(rows)),
-            row_weight=None if weight is None else weight[among],
+def warn_of_failures(failures: Sequence[Failure]) -> None:
+    """Warn that candidates are left out."""
+    if failures:
+        names = ", ".join(dict.fromkeys(failure.candidate for failure in failures))
+        warn(
+            f"Candidates that raised an exception are left out: {names}. The first failure "
+            f"is {failures[0]}; failures_ lists them all.",
+            FitFailedWarning,
         )
-
-    def cross_fitted(self, names: Sequence[str], shrinkage: float) -> Floats:
-        """Return the scores of a stack, each row's with weights fitted to the other folds."""
-        scores, baseline = self.stack_inputs(names)
-        stacked, rows = np.empty(scores.shape[:2]), self.held_out.rows
-        for number, fold in enumerate(self.folds):
-            others = np.flatnonzero(~np.isin(rows, fold.test))
-            in_fold, weights = self.held_out.fold_of == number, baseline
-            if len(others):
-                weights, _ = self.weights_of(names, shrinkage, others)
-            stacked[in_fold] = scores[in_fold] @ weights
-        return stacked
-
-    @property
-    def all_notes(self) -> list[str]:
-        """The notes, and what candidates warned of, each once."""
-        warned = [f"{name}: {text}" for name, texts in self._warned.items() for text in texts]
-        approximated = [note for notes in self.approximated.values() for note in notes]
-        return [*dict.fromkeys([*self.notes, *approximated]), *warned]

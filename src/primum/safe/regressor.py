@@ -1,35 +1,55 @@
 """The safe choice for numeric targets."""
 
+import time
+from dataclasses import field
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.base import RegressorMixin
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.validation import check_is_fitted
 
 from primum._sklearn import StrOptions
-from primum._typing import Floats, Index, Mask
+from primum._threads import one_blas_thread
+from primum._typing import Floats
 from primum._warnings import warn
-from primum.judging.disagreements import Disagreements
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
+from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import NumberArguments, read_numbers
-from primum.reading.known import refuse_underflow, warn_of_markers
-from primum.reading.targets import KnownTargets
-from primum.safe.base import SafeStack, labeled_of
+from primum.reading.data import on_this_machine, read_numbers, refuse_other_library
+from primum.reading.folds import read_repeated_folds
+from primum.reading.known import read_chosen, refuse_underflow, warn_of_markers
 from primum.safe.candidates import NumberTargets
 from primum.safe.candidates.base import standardising
-from primum.safe.candidates.entrants import Roster, of_numbers
-from primum.safe.findings import SafeVerdict, judge_stacks
-from primum.safe.out_of_fold import OutOfFold
-from primum.safe.stack import StackedRegressor, StackNumberMixin
+from primum.safe.candidates.entrants import of_numbers, read_entrants, routed_weights, routing_of
+from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
+from primum.safe.rows import UNLESS_COUNTS, read_groups, shared_rows
+from primum.safe.settlement import MAX_COMPARED_ROWS
+from primum.safe.stack import (
+    BASELINE,
+    RANGES,
+    SAFE,
+    SUPERVISED,
+    StackNumberMixin,
+    weigh_and_refit,
+)
+from primum.safe.verdict import (
+    LACK_OF_TIME,
+    judge_stacks,
+    notes_on_folds,
+    remarks_on_rows,
+    report_table,
+)
 
 # The bounds of icls are the range of the known targets.
 BY_LABELS = "labels"
 
 
 @with_parameters
-class SafeRegressor(
-    StackNumberMixin, RegressorMixin, SafeStack[StackedRegressor, KnownTargets, NumberTargets]
-):
+class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
     """A stack of supervised and semi-supervised regressors, shrunk towards a baseline.
 
     It does for numeric targets what SafeClassifier does for classes. Candidates with and without
@@ -163,9 +183,20 @@ class SafeRegressor(
     """
 
     _ranges: ClassVar[dict[str, list[Any]]] = {
-        "bounds": [StrOptions({BY_LABELS}), "array-like", None]
+        **RANGES,
+        "bounds": [StrOptions({BY_LABELS}), "array-like", None],
     }
+    candidates: Any = field(default="default", kw_only=False)
+    baseline: Any = "ridge"
+    shrinkage: float = 3.0
+    cv: Any = 5
+    n_repeats: int = 2
     scoring: Any = RMSE
+    time_budget: float | None = None
+    random_state: Any = None
+    standardize: bool | str = UNLESS_COUNTS
+    n_jobs: int | None = None
+    verbose: bool = False
     bounds: Any = None
 
     def fit(
@@ -208,50 +239,122 @@ class SafeRegressor(
         self
             The fitted estimator.
         """
-        with fitting(self):
-            self._fit_stack(X, y, X_unlabeled, sample_weight, groups, chosen)
+        started = time.perf_counter()
+        with fitting(self), one_blas_thread():
+            # The arguments: arrays, targets, and what the verdict is about.
+            scoring = full_scoring(self.scoring)
+            read_number_scorer(scoring)
+            bounds = None if isinstance(self.bounds, str) else self.bounds
+            given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
+            known = given.labels.labeled[given.known]
+            numbers, weight = given.labels.targets[given.known], given.weight_of(known)
+            refuse_underflow(numbers, "y")
+            _warn_of_numbers(numbers)
+            refuse_other_library(self, given.home)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+            # Rows, targets and folds, the same for every candidate.
+            columns = getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None
+            rows = shared_rows(given, seed, self.standardize, columns, self.n_jobs)
+            mask = read_chosen(on_this_machine(chosen), given.labels)
+            asked = None if mask is None else mask[known]
+            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
+            group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
+            of_group = None if group is None else np.unique(group, return_inverse=True)[1]
+            scale = standardising(numbers, weight)
+            self.target_mean_, self.target_scale_ = scale.shift, scale.width
+            targets = NumberTargets(numbers, scale, weight, of_group, asked)
+            routed = routed_weights(self, sample_weight)
+            n_rows, roster = rows.unlabeled.shape[0], of_numbers(self.bounds)
+            team = read_entrants(self.candidates, self.baseline, 1, n_rows, roster, routed)
+            held_out = HeldOut(folds, numbers, None, weight, group, n_free, chosen=asked)
+            of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
+            notes, alerts = remarks_on_rows(rows, group, free, asked)
+
+            # Out-of-fold scores of the candidates, weights of the stacks, final fits.
+            how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
+            probe = rows.with_at_most(MAX_COMPARED_ROWS).unlabeled
+            if self.time_budget is None:
+                scored = score_candidates(team, rows, targets, folds, **how)
+            else:
+                deadline = started + self.time_budget
+                scored = score_in_time(team, rows, targets, folds, probe, deadline, **how)
+            stacks = weigh_and_refit(team, scored, held_out, targets, self.shrinkage, probe, **how)
+            self.weights_ = stacks.weights[SAFE]
+            self.gap_ = stacks.gap
+            self.models_ = {n: stacks.models[n] for n, w in self.weights_.items() if w > 0}
+            self.supervised_ = self._stack(stacks.weights[SUPERVISED], stacks.models)
+            self.baseline_ = self._stack(stacks.weights[BASELINE], stacks.models)
+
+            # The verdict, held-out predictions, and what the user reads.
+            notes += [f"{names}: {LACK_OF_TIME}" for names in scored.skipped]
+            self.verdict_, judged = judge_stacks(
+                held_out,
+                team,
+                stacks,
+                targets,
+                scoring,
+                self.shrinkage,
+                n_unlabeled=rows.n_unlabeled,
+                notes=scored.notes_with(notes, self.models_),
+                alerts=alerts,
+            )
+            self.held_out_rows_, self.held_out_folds_ = known[held_out.rows], held_out.fold_of
+            self.held_out_predictions_ = judged[SAFE][:, 0]
+            self.report_ = report_table(team, scored.seconds, stacks, judged, held_out, targets)
+            approximated = scored.notes_with(notes, scored.approximated)
+            self.notes_ = [*approximated, *scored.all_warned, *team.notes, *of_folds]
+            self.failures_ = scored.failures
+            warn_of_failures(self.failures_)
         return self
 
-    @property
-    def _roster(self) -> Roster[NumberTargets]:
-        return of_numbers(self.bounds)
+    def count_fits(self) -> int:
+        """Return how many fits of the candidates a fit makes: one per fold, and the final one.
 
-    @property
-    def judged_by(self) -> Any:
-        """The scoring of the verdict, by its full name."""
-        return full_scoring(self.scoring)
+        Returns
+        -------
+        int
+            Their number; 1 if it depends on the rows.
+        """
+        return self.n_repeats * int(self.cv) + 1 if isinstance(self.cv, Integral) else 1
 
-    def _read(self, X: Any, y: Any, X_unlabeled: Any, sample_weight: Any) -> NumberArguments:
-        read_number_scorer(self.judged_by)
-        bounds = None if isinstance(self.bounds, str) else self.bounds
-        given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
-        numbers = given.labels.targets[given.known]
-        refuse_underflow(numbers, "y")
-        if len(numbers) > 1 and (numbers == numbers[0]).all():
-            warn(
-                f"All {len(numbers)} known numbers in y are {numbers[0]:g}: the model predicts "
-                "this number for every row, and its verdict does not hold for rows with others."
-            )
-        else:
-            warn_of_markers(numbers)
-        return given
+    def own_verdict(self) -> OwnVerdict:
+        """Return the verdicts of the fit on the model, in the form that ``primum.compare`` uses.
 
-    def _targets(
-        self, given: NumberArguments, groups: Index | None, chosen: Mask | None
-    ) -> NumberTargets:
-        numbers, weight = given.labels.targets[given.known], given.weight_of(labeled_of(given))
-        scale = standardising(numbers, weight)
-        self.target_mean_, self.target_scale_ = scale.shift, scale.width
-        return NumberTargets(numbers, scale, weight, groups, chosen)
+        Returns
+        -------
+        OwnVerdict
+            The verdicts, and the cross-fitted predictions that they are based on.
+        """
+        check_is_fitted(self, "verdict_")
+        return OwnVerdict(
+            self.verdict_.baseline,
+            self.verdict_.supervised,
+            self.held_out_rows_,
+            self.held_out_folds_,
+            self.held_out_predictions_[:, None],
+            notes=list(self.notes_),
+            limited=any(note.endswith(LACK_OF_TIME) for note in self.notes_),
+        )
 
-    def _judge(
-        self, scored: OutOfFold[NumberTargets], probe: dict[str, Floats]
-    ) -> tuple[tuple[SafeVerdict, dict[str, Floats]], Disagreements | None]:
-        return judge_stacks(self, scored), None
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata ``fit`` accepts, and which of them your own candidates receive.
 
-    def _keep_held_out(self, held_out: HeldOut, judged: dict[str, Floats]) -> None:
-        self.held_out_predictions_ = judged["safe stack"][:, 0]
+        Returns
+        -------
+        MetadataRouter
+            The routing.
+        """
+        roster = of_numbers(self.bounds)
+        return routing_of(self, read_entrants(self.candidates, self.baseline, 1, 1, roster))
 
-    @property
-    def _held_out_scores(self) -> tuple[Floats, None]:
-        return self.held_out_predictions_[:, None], None
+
+def _warn_of_numbers(numbers: Floats) -> None:
+    """Warn of targets that are all equal, or that look like classes."""
+    if len(numbers) > 1 and (numbers == numbers[0]).all():
+        warn(
+            f"All {len(numbers)} known numbers in y are {numbers[0]:g}: the model predicts "
+            "this number for every row, and its verdict does not hold for rows with others."
+        )
+    else:
+        warn_of_markers(numbers)

@@ -22,16 +22,15 @@ from sklearn.utils.validation import validate_data
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._threads import using_threads
-from primum._typing import AnyArray, Floats, Index
-from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
+from primum._typing import AnyArray, Index
+from primum.judging.disagreements import Disagreements, find_disagreements
 from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
-from primum.judging.pools import also_labeled, row_digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
 from primum.rows import ArrayRows, as_dense, chain, is_outside
-from primum.safe.stack import codes_of_scores, codes_of_stacks
+from primum.safe.stack import codes_of_stacks
 
 if TYPE_CHECKING:
     from primum.safe.candidates import SharedRows
@@ -126,37 +125,15 @@ def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
     return safe, safe.baseline_, safe.supervised_
 
 
-def codes_in_fit(safe: "SafeClassifier", rows: "SharedRows", probe: dict[str, Floats]) -> Index:
-    """Return what the stacks predict for the unlabelled rows, or for a random sample of many.
-
-    ``probe`` are the scores of all models for at most ``MAX_COMPARED_ROWS`` of them.
-    """
-    if rows.unlabeled.shape[0] <= MAX_COMPARED_ROWS or safe.time_budget is not None:
-        return codes_of_scores(stacks_of(safe), probe)
-    return codes_of_stacks(stacks_of(safe), rows.with_at_most(MAX_PREDICTED_ROWS).unlabeled)
-
-
-def compared_notes(safe: "SafeClassifier", rows: "SharedRows", n_compared: int) -> list[str]:
+def note_on_sample(rows: "SharedRows", n_compared: int, *, limited: bool) -> list[str]:
     """Return a note if stacks are compared on a sample, unless that is due to the time budget."""
-    if n_compared == rows.n_unlabeled or (rows.sampled is None and safe.time_budget is not None):
+    if n_compared == rows.n_unlabeled or (rows.sampled is None and limited):
         return []
     compare = "rows_to_label()" if rows.sampled is None else "rows_to_label(X)"
     return [
         f"The model is compared with others on a random sample of {n_compared} of the "
         f"{rows.n_unlabeled} unlabelled rows; {compare} compares them on all."
     ]
-
-
-def disagreements_in_fit(
-    safe: "SafeClassifier", rows: "SharedRows", codes: Index
-) -> Disagreements | None:
-    """Return the unlabelled rows of ``fit`` on which stacks differ; None if labels do not help."""
-    if safe.judged_by != "accuracy" or not 0 < len(codes) == rows.n_unlabeled:
-        return None
-    labeled = also_labeled(row_digests(rows.unlabeled), row_digests(rows.labeled))
-    if labeled.all():
-        return None
-    return list_disagreements(codes, rows.unlabeled, DUELS, seed=safe.order_seed_, labeled=labeled)
 
 
 def ask_about_stacks(

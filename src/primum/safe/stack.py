@@ -29,25 +29,37 @@ unique, even if candidates are equal.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.optimize import nnls
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from primum._sklearn import HasMethods, StrOptions
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index
+from primum.judging.held_out import HeldOut
 from primum.judging.losses import predicted_codes
 from primum.judging.objectives import DecisionRule
-from primum.methods.base import KnownLabelsScoreMixin, KnownTargetsScoreMixin
+from primum.methods.base import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    KnownLabelsScoreMixin,
+    KnownTargetsScoreMixin,
+)
 from primum.reading.data import locating_bad_values, open_outside
 from primum.reading.targets import TargetScale
 from primum.rows import Block, first_non_finite, refuse_non_finite
-from primum.safe.candidates import CandidateModel
+from primum.safe.candidates import CandidateModel, Prepared, Targets
+from primum.safe.candidates.base import Kind
+from primum.safe.candidates.entrants import Entrants
+from primum.safe.out_of_fold import Scored, checked_scores, run
 
 
 def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
@@ -111,14 +123,165 @@ def stack_weights(
     )
 
 
+# Valid values of the parameters of a safe choice, in addition to those of any method.
+RANGES: dict[str, list[Any]] = {
+    "candidates": [str, list, tuple],
+    "baseline": [str, list, tuple, HasMethods("fit")],
+    "shrinkage": POSITIVE,
+    "n_repeats": AT_LEAST_ONE,
+    "scoring": [str, callable],
+    "time_budget": [*NOT_NEGATIVE, None],
+    "standardize": ["boolean", StrOptions({"auto"})],
+    "verbose": ["verbose"],
+}
+# The stacks of a fit, as tables name them: of all candidates, of the supervised candidates and
+# counterparts, and of the baselines alone.
+SAFE, SUPERVISED, BASELINE = "safe stack", "supervised stack", "baseline"
+# What is said of a candidate that has no counterpart in the supervised stack.
+UNPAIRED = (
+    "has no supervised counterpart with scores, so it is left out of the verdict on unlabelled "
+    "rows."
+)
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """The stacks of a fit.
+
+    Attributes
+    ----------
+    weights : dict of str to dict of str to float
+        The weights of the candidates in each stack.
+    gap : float
+        Proven bound on how much the objective of the first stack's weights exceeds its minimum.
+    scores : dict of arrays of shape (n_held_out, n_outputs)
+        Out-of-fold scores of the candidates.
+    models : dict of CandidateModel
+        The candidates that have a weight, fitted to all rows.
+    probe : dict of arrays of shape (n_probe, n_outputs)
+        Their scores for some unlabelled rows.
+    """
+
+    weights: dict[str, dict[str, float]]
+    gap: float
+    scores: dict[str, Floats]
+    models: dict[str, CandidateModel]
+    probe: dict[str, Floats]
+
+
+def weigh_and_refit(
+    team: Entrants[Kind],
+    scored: Scored,
+    held_out: HeldOut,
+    targets: Kind,
+    shrinkage: float,
+    probe: Any,
+    *,
+    n_jobs: int | None = None,
+    title: str = "",
+) -> Stacks:
+    """Return the weights of the stacks, and the candidates that have one, fitted to all rows.
+
+    A candidate that fails only now is left out, and the weights are found again without it. Raises
+    an error if a baseline failed.
+    """
+    scores, baselines = scored.scores(len(held_out.folds)), team.baselines
+    while True:
+        for failure in scored.failures:
+            if failure.candidate in baselines:
+                raise ValueError(
+                    f"The baseline cannot be fitted ({failure}): correct it, or choose another "
+                    "one with baseline=."
+                )
+        members, supervised = team.members(scores)
+        own, gap = fit_weights(scores, members, baselines, held_out, targets, shrinkage)
+        twin, _ = fit_weights(scores, supervised, baselines, held_out, targets, shrinkage)
+        share = dict.fromkeys(baselines, 1.0 / len(baselines))
+        weights = {SAFE: own, SUPERVISED: twin, BASELINE: share}
+        wanted = [name for name in scores if any(w.get(name, 0.0) > 0 for w in weights.values())]
+        tasks = [
+            (name, "final fit", final_fit, scored.prepared[name], targets, probe) for name in wanted
+        ]
+        results = run(scored, tasks, n_jobs, title)
+        fitted = {name: result for name, _, result in results if result is not None}
+        if len(fitted) == len(wanted):
+            for name in team.unpaired(scores):
+                note = f"{name} {UNPAIRED}"
+                scored.approximated.setdefault(name, []).append(note)
+            models = {name: model for name, (model, _) in fitted.items()}
+            of_probe = {name: values for name, (_, values) in fitted.items()}
+            return Stacks(weights, gap, scores, models, of_probe)
+        scores = {n: values for n, values in scores.items() if n in fitted or n not in wanted}
+
+
+def fit_weights(
+    scores: dict[str, Floats],
+    names: Sequence[str],
+    baselines: Sequence[str],
+    held_out: HeldOut,
+    targets: Targets,
+    shrinkage: float,
+    among: Index | slice = slice(None),
+) -> tuple[dict[str, float], float]:
+    """Return the weights of candidates, fitted to some of the held-out rows, and their gap."""
+    rows, weight = held_out.rows[among], held_out.row_weight
+    weights, gap = stack_weights(
+        np.stack([scores[name] for name in names], axis=2)[among],
+        targets.values[rows],
+        np.array([float(name in baselines) for name in names]) / len(baselines),
+        shrinkage=shrinkage,
+        n_labeled=len(np.unique(rows)),
+        row_weight=None if weight is None else weight[among],
+    )
+    return dict(zip(names, weights.tolist(), strict=True)), gap
+
+
+def cross_fitted(
+    scores: dict[str, Floats],
+    names: Sequence[str],
+    baselines: Sequence[str],
+    held_out: HeldOut,
+    targets: Targets,
+    shrinkage: float,
+) -> Floats:
+    """Return the scores of a stack, each row's with weights fitted to the other folds."""
+    rows, fold_of = held_out.rows, held_out.fold_of
+    every = np.stack([scores[name] for name in names], axis=2)
+    stacked = np.empty(every.shape[:2])
+    for number, fold in enumerate(held_out.folds):
+        others = np.flatnonzero(~np.isin(rows, fold.test))
+        weights = {name: float(name in baselines) / len(baselines) for name in names}
+        if len(others):
+            weights, _ = fit_weights(
+                scores, names, baselines, held_out, targets, shrinkage, among=others
+            )
+        in_fold = fold_of == number
+        stacked[in_fold] = every[in_fold] @ np.array(list(weights.values()))
+    return stacked
+
+
+def final_fit(prepared: Prepared[Kind], targets: Kind, probe: Any) -> tuple[CandidateModel, Floats]:
+    """Return the model of all labelled rows, and its scores for the rows probe."""
+    model = prepared.fit(np.arange(len(targets)), targets)
+    scores = np.zeros((0, targets.n_outputs))
+    if probe.shape[0]:
+        scores = stacked_scores({"": model}, {"": 1.0}, probe)
+    return model, checked_scores(scores, probe.shape[0], targets.n_outputs)
+
+
 # Rows are scored in blocks of this many, because kernels and neighbours need a number per pair of
 # rows: fewer than for one model (``disagreements.ROWS_PER_BLOCK``), because a stack has several.
 SCORED_ROWS_PER_BLOCK = 4096
 # Function of the scores (n_rows, n_outputs) that returns one or several values per row.
 OfScores = Callable[[Floats], AnyArray]
-# What a stack of some of the models takes from the stack that has all of them.
-OF_PARENT = ("classes_", "target_mean_", "target_scale_", "n_features_in_", "feature_names_in_")
-Stack = TypeVar("Stack", bound="StackMixin")
+# Fitted attributes that ``baseline_`` and ``supervised_`` share with the model.
+SHARED_ATTRIBUTES = (
+    "classes_",
+    "target_mean_",
+    "target_scale_",
+    "n_features_in_",
+    "feature_names_in_",
+)
 
 
 class StackMixin(KnownLabelsScoreMixin):
@@ -149,13 +312,12 @@ class StackMixin(KnownLabelsScoreMixin):
         with one_blas_thread(), using_threads(n_jobs):
             return outside.apply(kernel, dtype, n_values)
 
-    def _filled(
-        self, stack: Stack, weights: dict[str, float], models: dict[str, CandidateModel]
-    ) -> Stack:
+    def _stack(self, weights: dict[str, float], models: dict[str, CandidateModel]) -> Any:
         """Return the stack of some of the models, for the same features and targets."""
+        stack: Any = StackedRegressor() if is_regressor(self) else StackedClassifier()
         stack.weights_ = weights
         stack.models_ = {name: models[name] for name, weight in weights.items() if weight > 0}
-        for name in OF_PARENT:
+        for name in SHARED_ATTRIBUTES:
             if hasattr(self, name):
                 setattr(stack, name, getattr(self, name))
         return stack
@@ -243,11 +405,6 @@ class StackPredictionMixin(StackMixin):
         check_is_fitted(self, "models_")
         return self._of_scores(X, self._classes_of, self.classes_.dtype)
 
-    def _stack(
-        self, weights: dict[str, float], models: dict[str, CandidateModel]
-    ) -> "StackedClassifier":
-        return self._filled(StackedClassifier(), weights, models)
-
     def _classes_of(self, scores: Floats) -> AnyArray:
         return np.asarray(self.classes_[self.codes_of(scores)])
 
@@ -284,11 +441,6 @@ class StackNumberMixin(KnownTargetsScoreMixin, StackMixin):
         check_is_fitted(self, "models_")
         scale = TargetScale(self.target_mean_, self.target_scale_)
         return self._of_scores(X, lambda scores: np.asarray(scale.restored(scores[:, 0])))
-
-    def _stack(
-        self, weights: dict[str, float], models: dict[str, CandidateModel]
-    ) -> "StackedRegressor":
-        return self._filled(StackedRegressor(), weights, models)
 
 
 class StackedClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -385,26 +537,23 @@ def _of_block(
 
 
 def codes_of_stacks(stacks: Sequence[StackPredictionMixin], X: Any) -> Index:
-    """Return the class codes (n_rows, n_stacks) that stacks of shared models predict.
+    """Return the class codes (n_rows, n_stacks) of the largest scores of stacks of shared models.
 
     A model of several stacks predicts every row once.
     """
     models = {name: model for stack in stacks for name, model in stack.models_.items()}
-    return np.concatenate([codes_of_scores(stacks, scores) for scores in _scores(models, X)])
+    weights = [stack.weights_ for stack in stacks]
+    return np.concatenate([codes_of_scores(weights, scores) for scores in _scores(models, X)])
 
 
-def codes_of_scores(stacks: Sequence[StackPredictionMixin], scores: dict[str, Floats]) -> Index:
-    """Return the class codes (n_rows, n_stacks) of stacks, given the scores of their models."""
-    stacked = [
-        _weighted(stack.weights_, {name: scores[name] for name in stack.models_})
-        for stack in stacks
-    ]
-    both = zip(stacks, stacked, strict=True)
-    return np.stack([stack.codes_of(values) for stack, values in both], axis=1)
+def codes_of_scores(weights: Sequence[dict[str, float]], scores: dict[str, Floats]) -> Index:
+    """Return the class codes (n_rows, n_stacks) of the largest scores, by the weights of stacks."""
+    return np.stack([predicted_codes(_weighted(own, scores)) for own in weights], axis=1)
 
 
 def _weighted(weights: dict[str, float], scores: dict[str, Floats]) -> Floats:
-    return np.asarray(sum(weights[name] * values for name, values in scores.items()))
+    """Return the weighted sum of the scores of all models that have a weight."""
+    return np.asarray(sum(weight * scores[name] for name, weight in weights.items() if weight > 0))
 
 
 def _scores(models: dict[str, CandidateModel], X: Any) -> Iterator[dict[str, Floats]]:

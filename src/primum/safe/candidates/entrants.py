@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn import get_config
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from primum._typing import AnyArray, Floats, Index
 from primum._words import find_name
@@ -315,9 +317,18 @@ class Entrants(Generic[Kind]):
 
 
 def read_entrants(
-    candidates: Any, baseline: Any, n_classes: int, n_unlabeled: int, roster: Roster[Kind]
+    candidates: Any,
+    baseline: Any,
+    n_classes: int,
+    n_unlabeled: int,
+    roster: Roster[Kind],
+    routed: Any = None,
 ) -> Entrants[Kind]:
-    """Return the candidates of a problem; raise an error if they are not valid."""
+    """Return the candidates of a problem; raise an error if they are not valid.
+
+    ``routed`` is the routing of metadata by the names of the user's own (None: whoever has the
+    parameter ``sample_weight`` receives it).
+    """
     roster = replace(roster, candidates=dict(roster.candidates))  # the user's own are added
     names, baselines = roster.read_names(candidates), roster.read_baseline(baseline)
     by_name = roster.candidates
@@ -333,4 +344,25 @@ def read_entrants(
     supervised = list(dict.fromkeys([*of_both, *(twin for twin in twins if twin is not None)]))
     if n_unlabeled == 0:
         chosen = supervised
-    return Entrants(chosen, supervised, baselines, notes)
+    team = Entrants(chosen, supervised, baselines, notes)
+    for candidate in team.all:
+        if routed is not None and isinstance(candidate, Wrapped):
+            candidate.weighted = "sample_weight" in routed[candidate.name].fit
+    return team
+
+
+def routed_weights(estimator: BaseEstimator, sample_weight: Any) -> Any:
+    """Return which of the user's own candidates receive weights, if metadata are routed."""
+    if sample_weight is None or not get_config()["enable_metadata_routing"]:
+        return None
+    return process_routing(estimator, "fit", sample_weight=sample_weight)
+
+
+def routing_of(estimator: BaseEstimator, team: Entrants[Kind]) -> MetadataRouter:
+    """Return which metadata ``fit`` accepts, and which of them the user's own receive."""
+    router = MetadataRouter(owner=estimator).add_self_request(estimator)
+    mapping = MethodMapping().add(caller="fit", callee="fit")
+    for candidate in team.all:
+        if isinstance(candidate, Wrapped):
+            router.add(method_mapping=mapping, **{candidate.name: candidate.entry.estimator})
+    return router

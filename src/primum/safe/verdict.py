@@ -12,13 +12,13 @@ another reason than the unlabelled rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, Mask
+from primum._words import listed
 from primum.judging.copies import copies_note, find_copies
 from primum.judging.disagreements import Disagreements
 from primum.judging.drift import find_drift, one_of_each
@@ -38,21 +38,18 @@ from primum.judging.words import (
     withheld,
 )
 from primum.reading.data import stack_rows
-from primum.reading.targets import SomeKnown
 from primum.safe.candidates import SharedRows
 from primum.safe.candidates.base import Kind
-from primum.safe.out_of_fold import OutOfFold
-from primum.safe.settlement import DUELS, ask_about_stacks
-from primum.safe.stack import Stack
+from primum.safe.candidates.entrants import Entrants
+from primum.safe.settlement import ask_about_stacks
+from primum.safe.stack import BASELINE, SAFE, SUPERVISED, Stacks, cross_fitted
 
-if TYPE_CHECKING:
-    from primum.safe.base import SafeStack
-
-SUPERVISED = "the same kind of model without unlabelled rows"
+WITHOUT_UNLABELED = "the same kind of model without unlabelled rows"
 HOW_TO_GROUP = (
     "drop the copies, or pass groups=; if no rows belong together, pass a group for each row, "
     "groups=np.arange(len(X))."
 )
+LACK_OF_TIME = "left out, because of the time budget."
 # The unit of losses of numbers, since a fit is not told the unit of y.
 UNIT = "units of y"
 # Columns of the table, and the scorings whose losses they contain.
@@ -109,84 +106,74 @@ class SafeVerdict:
 
 
 def judge_stacks(
-    safe: "SafeStack[Stack, SomeKnown, Kind]",
-    scored: OutOfFold[Kind],
-    codes: Index | None = None,
-    differing: Disagreements | None = None,
-) -> tuple[SafeVerdict, dict[str, Floats]]:
-    """Return the verdict on a fitted safe choice, and the cross-fitted scores of its stacks.
-
-    ``codes`` are the classes that the stacks predict for unlabelled rows, if there are classes, and
-    ``differing`` the rows on which they differ, if all were compared. Candidates that the verdict
-    leaves out are added to the approximations of ``scored``; only candidates with a weight are
-    mentioned. Scores of numbers are in their own unit.
-    """
-    entrants, held_out, restored = scored.entrants, scored.held_out, scored.labels.restored
-    stack, supervised = entrants.members(scored.scores)
-    unpaired = entrants.unpaired(scored.scores)
-    for name in unpaired:
-        scored.approximated.setdefault(name, []).append(_unpaired_note(name))
-    full, twin, fair = (
-        restored(scored.cross_fitted(names, safe.shrinkage))
-        for names in (stack, supervised, [name for name in stack if name not in unpaired])
-    )
-    scores, w0 = scored.stack_inputs(entrants.baselines)
-    baseline = restored(scores @ w0)
-    named = f"the baseline ({' and '.join(entrants.baselines)})"
-    judge = partial(_judge, held_out, scored.alerts)
-    of_baseline = judge(full, baseline, safe.judged_by, named, _compared(codes, DUELS[0]))
-    of_supervised = None
-    if scored.rows.unlabeled.shape[0] and (not unpaired or entrants.can_attribute(unpaired)):
-        compared = (0, 0) if unpaired else _compared(codes, DUELS[1])
-        of_supervised = judge(fair, twin, safe.judged_by, SUPERVISED, compared)
-    of_brier = None
-    if safe.judged_by == "accuracy":
-        of_brier = judge(full, baseline, "neg_brier_score", named)
-    approximated = [note for name in safe.models_ for note in scored.approximated.get(name, ())]
-    notes = dict.fromkeys([*scored.notes, *approximated])
-    settled = None
-    if differing is not None:
-        settled = ask_about_stacks(differing, safe.classes_, (of_baseline, of_supervised)).leading
-    text = verdict_text(of_baseline, of_supervised, of_brier, [*notes], settled, scored.alerts)
-    stacks = {"safe stack": full, "supervised stack": twin, "baseline": baseline}
-    return SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(scored.alerts)), stacks
-
-
-def _judge(
     held_out: HeldOut,
-    alerts: Sequence[Alert],
-    stacked: Floats,
-    others: Floats,
+    team: Entrants[Kind],
+    stacks: Stacks,
+    targets: Kind,
     scoring: Any,
-    baseline: str,
-    compared: tuple[int, int] = (0, 0),
-) -> Verdict:
-    """Return the verdict on held-out scores of a stack against those of another one."""
-    loss = held_out.loss_of(scoring, UNIT)
-    predictions = [held_out.predictions(scores, loss.objective) for scores in (stacked, others)]
-    verdict = verdict_of(
-        held_out.posterior(predictions[0], predictions[1], loss, *compared),
-        method="the model",
-        baseline=baseline,
-        measure=loss.measure,
-        sample=held_out.sample,
-    )
-    return withheld(verdict, alerts)
+    shrinkage: float,
+    *,
+    n_unlabeled: int,
+    apart: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
+    classes: AnyArray | None = None,
+    differing: Disagreements | None = None,
+    notes: Sequence[str] = (),
+    alerts: Sequence[Alert] = (),
+) -> tuple[SafeVerdict, dict[str, Floats]]:
+    """Return the verdict on a stack, and the cross-fitted scores of the stacks in their own unit.
 
+    ``apart`` has, for the baseline and for the supervised stack, (the number of unlabelled rows for
+    which the stack predicts another class, the number of compared rows). ``differing`` are the rows
+    on which they differ, if all were compared. ``alerts`` come before the verdicts in the text, and
+    may withhold claims; ``notes`` come after them.
+    """
 
-def _compared(codes: Index | None, pair: tuple[int, int]) -> tuple[int, int]:
-    """Return (number of unlabelled rows on which two stacks differ, number of compared rows)."""
-    if codes is None:
-        return 0, 0
-    first, second = pair
-    return int(np.sum(codes[:, first] != codes[:, second])), len(codes)
+    def crossed(names: Sequence[str]) -> Floats:
+        return targets.restored(
+            cross_fitted(stacks.scores, names, team.baselines, held_out, targets, shrinkage)
+        )
 
+    members, supervised = team.members(stacks.scores)
+    unpaired = team.unpaired(stacks.scores)
+    of_baselines = np.stack([stacks.scores[name] for name in team.baselines], axis=2)
+    mean = of_baselines @ np.full(len(team.baselines), 1.0 / len(team.baselines))
+    judged = {
+        SAFE: crossed(members),
+        SUPERVISED: crossed(supervised),
+        BASELINE: targets.restored(mean),
+    }
 
-def _unpaired_note(name: str) -> str:
-    return (
-        f"{name} has no supervised counterpart with scores, so it is left out of the verdict on "
-        "unlabelled rows."
-    )
+    def verdict(
+        own: Floats, other: Floats, name: str, scoring: Any, compared: tuple[int, int] = (0, 0)
+    ) -> Verdict:
+        loss = held_out.loss_of(scoring, UNIT)
+        mine = held_out.predictions(own, loss.objective)
+        theirs = held_out.predictions(other, loss.objective)
+        found = verdict_of(
+            held_out.posterior(mine, theirs, loss, *compared),
+            method="the model",
+            baseline=name,
+            measure=loss.measure,
+            sample=held_out.sample,
+        )
+        return withheld(found, alerts)
+
+    named = f"the baseline ({' and '.join(team.baselines)})"
+    of_baseline = verdict(judged[SAFE], judged[BASELINE], named, scoring, apart[0])
+    of_supervised = of_brier = settled = None
+    if n_unlabeled and (not unpaired or team.can_attribute(unpaired)):
+        fair = judged[SAFE]
+        compared = apart[1]
+        if unpaired:
+            fair = crossed([name for name in members if name not in unpaired])
+            compared = (0, 0)
+        of_supervised = verdict(fair, judged[SUPERVISED], WITHOUT_UNLABELED, scoring, compared)
+    if scoring == "accuracy":
+        of_brier = verdict(judged[SAFE], judged[BASELINE], named, "neg_brier_score")
+    if differing is not None and classes is not None:
+        settled = ask_about_stacks(differing, classes, (of_baseline, of_supervised)).leading
+    text = verdict_text(of_baseline, of_supervised, of_brier, notes, settled, alerts)
+    return SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(alerts)), judged
 
 
 def verdict_text(
@@ -261,6 +248,8 @@ def remarks_on_rows(
     ``of_labeled`` and ``of_unlabeled`` are the groups of the rows; None: every row is a group. Rows
     with chosen labels count as unlabelled, as they were when the other labels were drawn.
     """
+    if rows.sampled is not None and of_unlabeled is not None:
+        of_unlabeled = rows.sampled.take(of_unlabeled)
     labeled, unlabeled = rows.labeled, rows.unlabeled
     if chosen is not None:
         labeled, unlabeled = labeled[~chosen], stack_rows([labeled[chosen], unlabeled])
@@ -285,56 +274,67 @@ def remarks_on_rows(
     return notes, alerts
 
 
-def notes_on_folds(safe: "SafeStack[Stack, SomeKnown, Kind]", held_out: HeldOut) -> list[str]:
+def notes_on_folds(scoring: Any, cv: Any, n_repeats: int, held_out: HeldOut) -> list[str]:
     """Check that the rows that folds hold out can be scored, and return what is approximated."""
-    undefined, n_splits = held_out.undefined_folds(safe.judged_by), len(held_out.folds)
-    notes, n_folds = [], n_splits // safe.n_repeats
-    if isinstance(safe.cv, Integral) and n_folds < int(safe.cv):
+    undefined = held_out.undefined_folds(scoring)
+    n_splits, notes = len(held_out.folds), []
+    n_folds = n_splits // n_repeats
+    if isinstance(cv, Integral) and n_folds < int(cv):
         notes.append(
-            f"{safe.cv} folds were reduced to {n_folds}: more cannot be "
+            f"{cv} folds were reduced to {n_folds}: more cannot be "
             f"{'made' if held_out.classes is None else 'stratified'} with these labels."
         )
     if undefined:
         notes.append(
-            f"{scoring_name(safe.judged_by)} is undefined in {len(undefined)} of {n_splits} folds, "
+            f"{scoring_name(scoring)} is undefined in {len(undefined)} of {n_splits} folds, "
             "so the verdict scores the rows that all folds of a repeat hold out together."
         )
     return notes
 
 
+def note_on_single_labels(codes: Index, classes: AnyArray) -> list[str]:
+    """Return a note if classes have one labelled row."""
+    counts = np.bincount(codes, minlength=len(classes))
+    single = [repr(name) for name in classes[counts == 1].tolist()]
+    if not single:
+        return []
+    subject = f"Class {single[0]} has one labelled row"
+    if len(single) > 1:
+        subject = f"Classes {listed(single)} have one labelled row each"
+    return [
+        f"{subject}, which cannot be both held out and learnt from, so nothing is known of how "
+        "well such rows are predicted: label more of them."
+    ]
+
+
 def report_table(
-    safe: "SafeStack[Stack, SomeKnown, Kind]",
-    scored: OutOfFold[Kind],
-    stacks: dict[str, Floats],
+    team: Entrants[Kind],
+    seconds: dict[str, float],
+    stacks: Stacks,
+    judged: dict[str, Floats],
+    held_out: HeldOut,
+    targets: Kind,
 ) -> dict[str, list[Any]]:
     """Return the table as lists by column: candidates that have scores, then the stacks."""
-    held_out, restored = scored.held_out, scored.labels.restored
-    rows = [
+    losses = REPORTED_OF_NUMBERS if held_out.classes is None else REPORTED
+    rows: list[dict[str, Any]] = [
         {
             "model": candidate.name,
             "kind": "semi-supervised" if candidate.uses_unlabeled else "supervised",
             "counterpart": candidate.counterpart,
-            "weight": safe.weights_.get(candidate.name),
-            "supervised_weight": safe.supervised_.weights_.get(candidate.name),
-            **_losses(restored(scored.scores[candidate.name]), held_out),
-            "seconds": scored.seconds[candidate.name],
+            "weight": stacks.weights[SAFE].get(candidate.name),
+            "supervised_weight": stacks.weights[SUPERVISED].get(candidate.name),
+            **dict.fromkeys(losses),
+            "seconds": seconds[candidate.name],
         }
-        for candidate in scored.entrants.all
-        if candidate.name in scored.scores
+        for candidate in team.all
+        if candidate.name in stacks.scores
     ]
-    empty = dict.fromkeys(rows[0])
-    rows += [
-        {**empty, "model": name, "kind": "stack", **_losses(scores, held_out)}
-        for name, scores in stacks.items()
-    ]
-    return {column: [row[column] for row in rows] for column in empty}
-
-
-def _losses(scores: Floats, held_out: HeldOut) -> dict[str, float]:
-    """Return the losses of held-out rows for the columns of the table."""
-    predictions = held_out.predictions(scores)
-    columns = REPORTED_OF_NUMBERS if held_out.classes is None else REPORTED
-    return {
-        column: held_out.mean_loss(predictions, held_out.loss_of(scoring))
-        for column, scoring in columns.items()
-    }
+    columns = list(rows[0])
+    scores = {row["model"]: targets.restored(stacks.scores[row["model"]]) for row in rows}
+    rows += [{**dict.fromkeys(columns), "model": name, "kind": "stack"} for name in judged]
+    for row, own in zip(rows, [*scores.values(), *judged.values()], strict=True):
+        predictions = held_out.predictions(own)
+        for column, scoring in losses.items():
+            row[column] = held_out.mean_loss(predictions, held_out.loss_of(scoring))
+    return {column: [row[column] for row in rows] for column in columns}
