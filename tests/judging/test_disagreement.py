@@ -91,7 +91,7 @@ def test_no_change_is_larger_than_the_share_on_which_they_disagree_allows(disagr
     assert np.abs(changes).max() <= 1
     n_same = disagreement.n_compared - disagreement.n_different
     most = stats.beta.ppf(1 - 1e-6, disagreement.n_different + 0.5, n_same + 0.5)
-    assert np.abs(changes).max() <= min(1, most / disagreement.train_share)
+    assert np.abs(changes).max() <= most
 
 
 def test_few_labels_claim_nothing_and_many_settle_it():
@@ -101,13 +101,24 @@ def test_few_labels_claim_nothing_and_many_settle_it():
 
 def test_models_that_hardly_disagree_make_no_difference_without_a_label():
     assert judged(0, 0, 0, 2, 1000, 0.8, 2).probabilities.no_difference > 0.99
-    assert judged(0, 40, 0, 7, 1000, 0.5, 2).probabilities.harm > 0.3
+    more = stats.beta(7.5, 993.5).sf(0.01)  # of all rows, however much the folds lack labels
+    assert judged(0, 400, 0, 7, 1000, 0.5, 2).probabilities.harm <= more + 0.01
     assert judged(0, 0, 0, 200, 1000, 0.8, 2).probabilities.no_difference < 0.95
 
 
 def test_fewer_labels_in_the_folds_widen_the_interval():
     widths = [np.ptp(judged(30, 1, 0, 300, 1000, q, 2).interval(0.9)) for q in (1.0, 0.8, 0.5)]
     assert widths[0] < widths[1] < widths[2]
+
+
+@pytest.mark.parametrize("train_share", [0.5, 0.8, 1.0])
+def test_models_that_differ_on_two_thirds_of_the_rows_change_no_more_errors(train_share):
+    """A gain that grows with the labels ends where one model is right on all rows that differ."""
+    low, high = judged(60, 0, 0, 6500, 10_000, train_share, 2).interval(0.9)
+    share = stats.beta(6500.5, 3500.5)
+    assert -share.ppf(0.96) < low < high < -0.3
+    alike = judged(30, 30, 0, 6500, 10_000, train_share, 2).interval(0.9)
+    assert alike[1] - alike[0] > 0.1
 
 
 def test_a_forecast_scales_the_counts():

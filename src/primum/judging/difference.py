@@ -30,10 +30,11 @@ The prior of d is the same however many rows differ: two models that agree on n 
 others, and full agreement on fewer than about 140 rows does not show that the difference is too
 small to matter. The prior of r is symmetric about 0, so that few labels claim nothing. k is a
 design effect: the counts come from models trained on overlapping sets, and the deployed model is
-yet another. Those models also had only a share q of the labels, a gain may grow or shrink with the
-number of labels, and models may disagree more on new rows. So the change is multiplied by a factor
-that is uniform in [q, 1/q] and at most 2. Predicted probabilities play no part, because better
-calibration is not a lower error.
+yet another. Those models also had only a share q of the labels, and a gain may grow or shrink with
+the number of labels. So r is multiplied by a factor that is uniform in [q, 1/q] and at most 2. The
+product is at most 1 and at least -1: whatever the number of labels, the errors of two models differ
+on no more rows than their predictions do, so no change is larger than d. Predicted probabilities
+play no part, because better calibration is not a lower error.
 
 References
 ----------
@@ -202,7 +203,7 @@ class Disagreement:
             r *= _quantiles(better + worse, neither, 2)
         q = self.train_share
         factor = q + (min(1 / q, MAX_GROWTH) - q) * _points()[:, 3]
-        return np.sort(-np.minimum(d * factor, 1.0) * r)
+        return np.sort(-d * np.clip(factor * r, -1.0, 1.0))
 
 
 @cache
