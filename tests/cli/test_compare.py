@@ -78,7 +78,14 @@ def test_a_verdict_a_table_and_a_report(compare, tmp_path):
     assert sum(int(line.split()[-1]) for line in model) == 36
     assert max(map(len, output.splitlines())) <= 80
     words = " ".join(output.split())
-    assert "change: estimated difference in error from the tuned baseline, with its" in words
+    assert "change: its difference from that of the tuned baseline; negative is better." in words
+    of_table = output[output.index("method ") :].splitlines()
+    rows = {line[:18].strip(): line[18:].split() for line in of_table[2:] if line[18:26].strip()}
+    losses = {
+        name: float(cells[0]) for name, cells in rows.items() if name in ("baseline", "EM-LDA")
+    }
+    difference = losses["EM-LDA"] - losses["baseline"]
+    assert float(rows["EM-LDA"][1]) == pytest.approx(difference, abs=0.101)  # three rounded numbers
     assert "baseline: the average of tuned ridge and logistic regression. " in words
     assert "Report: data-comparison/report.html" in output
     page = (tmp_path / "data-comparison" / "report.html").read_text(encoding="utf-8")

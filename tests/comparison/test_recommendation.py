@@ -1,5 +1,7 @@
 """The recommended model, wherever a comparison says or saves it, and which stacks are safe."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -73,8 +75,6 @@ def test_labels_so_far_count_against_a_recommendation_that_is_not_proven(unprove
 
 
 def test_where_claims_are_withheld_the_baseline_is_recommended(unproven):
-    from dataclasses import replace
-
     doubtful = replace(unproven, data_alerts=[Alert("groups", "Who is who?", withholds=True)])
     assert doubtful.recommended == "baseline"
     assert doubtful.model_card.name == "baseline"
@@ -110,3 +110,23 @@ def test_a_stack_of_numbers_is_safe_too():
     assert safe_names([("stack", small)], X, y, **options) == {"stack"}
     bold = SafeRegressor(["forest"], cv=3, n_repeats=1, shrinkage=0.1)
     assert safe_names([("stack", bold)], X, y, **options) == set()
+
+
+class Unlicensed(LogisticRegression):
+    def fit(self, X, y):
+        raise RuntimeError("no licence")
+
+
+def test_where_one_of_several_baselines_fails_it_is_said_why_nothing_is_compared():
+    X, y = rings(0.5)
+    both = [("mine", Unlicensed()), *BASELINE]
+    with pytest.raises(
+        ValueError, match=r"The baseline mine failed in split 0: .*no licence"
+    ) as why:
+        primum.compare(X, y, methods=[LINEAR], **{**QUICK, "baseline": both})
+    assert str(why.value).endswith(
+        ": there is nothing to compare with, because the baseline is the average of mine and line. "
+        "Correct mine, or leave it out of the baselines."
+    )
+    with pytest.raises(ValueError, match=r"there is nothing to compare with\.$"):
+        primum.compare(X, y, methods=[LINEAR], **{**QUICK, "baseline": both[:1]})

@@ -168,7 +168,7 @@ def test_what_is_used_without_proof_says_how_sure_it_is():
     assert odds[0].help > 0.5 > odds[1].help > odds[1].harm
     found = headline(probable, judged("b", 0, 0.02), recommended="safe stack")
     assert found.answer == (
-        f"Use the safe stack. It is probably better than the tuned baseline ({odds[0].help:.0%}), "
+        f"Use the safe stack. It is probably better ({odds[0].help:.0%}) than the tuned baseline, "
         "which your labels do not prove."
     )
     assert found.kind == ""
@@ -181,9 +181,8 @@ def test_what_is_used_without_proof_says_how_sure_it_is():
     other = headline(likelier, recommended="safe stack").answer
     assert "probably" not in other
     assert other == (
-        "Use the safe stack. It is more likely to be better than the tuned baseline "
-        f"({odds[1].help:.0%}) than to be worse ({odds[1].harm:.0%}), which your labels do not "
-        "prove."
+        f"Use the safe stack. It is more likely to be better ({odds[1].help:.0%}) than worse "
+        f"({odds[1].harm:.0%}) than the tuned baseline, which your labels do not prove."
     )
 
 
@@ -204,3 +203,14 @@ def test_a_smaller_gain_that_is_proven_is_named_beside_the_larger_one():
     assert methods[1].verdict.answer == "help"
     reason = headline(*methods, recommended="safe stack").reason
     assert reason.endswith('"forest" has been shown to help, but by less.')
+
+
+def test_a_failed_part_of_the_baseline_is_named_where_the_stack_failed_with_it():
+    same = judged("forest", 0.0, 0.001, uses_unlabeled=False)
+    found = headline(same, failed=["safe stack"], failed_parts=["mine"])
+    assert found.next_step.endswith(
+        "(`failures` says why): the safe stack (SafeClassifier). The safe stack starts from the "
+        'baseline, of which "mine" is part: leave it out.'
+    )
+    assert "starts from" not in headline(same, failed=["safe stack"]).next_step
+    assert "starts from" not in headline(same, failed=["b"], failed_parts=["mine"]).next_step

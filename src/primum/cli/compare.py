@@ -484,7 +484,7 @@ TUNED = {
     ("ridge",): "tuned ridge regression",
 }
 SUPERVISED = "supervised stack"
-ROW = "{:<18} {:>7} {:>24} {:>6} {:>6}  {:<13}"
+ROW = "{:<18} {:>7} {:>7} {:>17} {:>5} {:>5}  {:<13}"
 
 
 def screen_text(result: Comparison) -> str:
@@ -560,7 +560,7 @@ def _classes_text(classes: Sequence[ClassFigures]) -> str:
 
 
 def _table(result: Comparison) -> str:
-    head = ROW.format("method", "loss", "change (interval)", "help", "harm", "answer")
+    head = ROW.format("method", "loss", "change", "interval", "help", "harm", "answer")
     rows = [_row(method, result.measure) for method in result.methods]
     return "\n".join(line.rstrip() for line in [head, "-" * TERMINAL_WIDTH, *rows])
 
@@ -568,13 +568,13 @@ def _table(result: Comparison) -> str:
 def _row(method: MethodResult, measure: Measure) -> str:
     loss = f"{method.loss * measure.scale:.{measure.digits}f}"
     name = shortened(method.name, 18)
-    if method.verdict is None:
-        return ROW.format(name, loss, "", "", "", "")
+    if method.verdict is None or method.observed_change is None:
+        return ROW.format(name, loss, "", "", "", "", "")
     verdict, odds = method.verdict, method.verdict.probabilities
-    low, high = (_signed(value, measure) for value in verdict.interval)
-    change = f"{_signed(verdict.change, measure)} ({low} to {high})"
-    answer = ANSWERS[verdict.answer]
-    return ROW.format(name, loss, change, _short(odds.help), _short(odds.harm), answer)
+    change = _signed(method.observed_change, measure)
+    interval = " to ".join(_signed(value, measure) for value in verdict.interval)
+    likely = _short(odds.help), _short(odds.harm)
+    return ROW.format(name, loss, change, interval, *likely, ANSWERS[verdict.answer])
 
 
 def _short(probability: float) -> str:
@@ -589,9 +589,10 @@ def _caption(result: Comparison) -> str:
     measure = result.measure
     unit = f", in{measure.unit}" if measure.unit.strip() else ""
     return (
-        f"loss: {measure.name}{unit}, on held-out rows. change: estimated difference in "
-        f"{measure.name} from {result.plan.baseline_in_words}, with its interval; negative is "
-        "better. help, harm: their probabilities. The report explains how the change is estimated."
+        f"loss: {measure.name}{unit}, on held-out rows. change: its difference from that of "
+        f"{result.plan.baseline_in_words}; negative is better. interval: where the true change "
+        "lies, often nearer to 0, because part of a difference is chance. help, harm: their "
+        "probabilities. The report explains how they are estimated."
     )
 
 

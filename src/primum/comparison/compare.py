@@ -720,6 +720,13 @@ def refuse_failed_baselines(records: Records) -> None:
     """
     if len(records.splits) >= min(2, records.plan.n_folds):
         return
-    names = {entry.name for entry in records.plan.baselines}
-    failed = next(failure.text for failure in records.failures if failure.name in names)
-    raise ValueError(f"The baseline {failed.rstrip('.')}: there is nothing to compare with.")
+    names = [entry.name for entry in records.plan.baselines]
+    failed = next(failure for failure in records.failures if failure.name in names)
+    text, why = f"The baseline {failed.text.rstrip('.')}", ""
+    if len(names) > 1:
+        # Nothing is compared with the others instead: that would answer a question nobody asked.
+        why = (
+            f", because the baseline is the average of {' and '.join(names)}. Correct "
+            f"{failed.name}, or leave it out of the baselines"
+        )
+    raise ValueError(f"{text}: there is nothing to compare with{why}.")

@@ -97,7 +97,7 @@ def changes_chart(result: "Comparison") -> Chart:
     numbers = PageTable.of(
         f"{label}, from cross-validation; from and to are the ends of the {level} interval. "
         "Negative is better.",
-        ("Method", "Change", "From", "To", "Answer"),
+        ("Method", "Estimated change", "From", "To", "Answer"),
         [
             [
                 name,

@@ -286,17 +286,17 @@ class Comparison:
 
         The loss of one that judged itself is that of the baseline plus the difference.
         """
-        fit, change = self.records.cross_fitted.get(entry.name), compared.difference.mean
+        fit = self.records.cross_fitted.get(entry.name)
         if fit is None:
             row = self._plain(entry)
-            change = row.loss - self._baseline_loss
         else:
-            loss = self._baseline_loss + change
+            loss = self._baseline_loss + compared.difference.mean
             loss = loss if self.loss.of_rows is None else max(loss, 0.0)
             row = MethodResult(entry.name, entry.uses_unlabeled, loss, fit.seconds, n_splits=1)
         posterior, baseline = self._posterior(compared), self.plan.baseline_in_words
         verdict = self._verdict(posterior, entry.name, baseline, level, self.measure)
         twin, measure = self._twin(entry, level)
+        change = row.loss - self._baseline_loss  # of the losses that are shown
         judged = replace(row, verdict=verdict, p_value=p_value, observed_change=change)
         return replace(judged, twin=twin, twin_measure=measure)
 
@@ -506,10 +506,13 @@ class Comparison:
         main, judged = (ALL, CROSS_FITTED), {method.name for method in self.methods}
         failed = {f.name for f in self.failures if f.stage in main} - judged
         sample = str(self._judge.sample).rstrip(",") if self.compared else ""
+        parts = [e.name for e in self.plan.baselines] if len(self.plan.baselines) > 1 else []
+        failed_in_some = {f.name for f in self.failures if f.stage == ALL}
         return Findings(
             *(self.compared, self.recommended, self.measure, self.plan.table.n_unlabeled),
             *(sample, sorted(failed), bool(self._hurry), self.plan.table.target.stack),
             baseline=self.plan.baseline_in_words,
+            failed_parts=[name for name in parts if name in failed_in_some],
         )
 
     @property

@@ -279,6 +279,8 @@ class Findings:
         Name of the estimator that is called the safe stack.
     baseline : str
         The baseline, as part of a sentence.
+    failed_parts : sequence of str
+        Names of the baselines that failed in some split, if the baseline is the average of several.
     """
 
     compared: Sequence[MethodResult]
@@ -290,6 +292,7 @@ class Findings:
     hurried: bool = False
     stack: str = STACK
     baseline: str = TUNED
+    failed_parts: Sequence[str] = ()
 
     @property
     def best(self) -> MethodResult | None:
@@ -381,7 +384,14 @@ def first_answer(
 def failure_sentence(findings: Findings) -> str:
     """Return a sentence on methods that could not be judged; empty if all were."""
     names = ", ".join(phrase(name, findings.stack) for name in findings.failed)
-    return f"Not judged, because fits failed (`failures` says why): {names}." if names else ""
+    if not names:
+        return ""
+    text = f"Not judged, because fits failed (`failures` says why): {names}."
+    if findings.failed_parts and SAFE in findings.failed:
+        parts = " and ".join(quoted(name) for name in findings.failed_parts)
+        verb = "is part" if len(findings.failed_parts) == 1 else "are parts"
+        text += f" The {SAFE} starts from the baseline, of which {parts} {verb}: leave it out."
+    return text
 
 
 def headline_after_labels(before: Headline, settled: SettledWords, failure: str = "") -> Headline:
@@ -448,10 +458,10 @@ def _how_sure(verdict: Verdict, baseline: str) -> str:
     """Return, in a sentence, how probable it is that a method is better, which is not proven."""
     odds = verdict.probabilities
     if odds.help > PROBABLE:
-        return f"It is probably better than {baseline} ({percent(odds.help)})"
+        return f"It is probably better ({percent(odds.help)}) than {baseline}"
     return (
-        f"It is more likely to be better than {baseline} ({percent(odds.help)}) than to be worse "
-        f"({percent(odds.harm)})"
+        f"It is more likely to be better ({percent(odds.help)}) than worse ({percent(odds.harm)}) "
+        f"than {baseline}"
     )
 
 
@@ -466,7 +476,7 @@ def _reason(findings: Findings) -> str:
     if len(compared) == 1 or findings.recommended != BASELINE:
         proven = [phrase(m.name, findings.stack) for m in compared if m.judged.answer == HELP]
         verb = "has" if len(proven) == 1 else "have"
-        less = f" {listed(proven)} {verb} been shown to help, but by less." if proven else ""
+        less = f" {' and '.join(proven)} {verb} been shown to help, but by less." if proven else ""
         name = phrase(best.name, findings.stack)
         return f"With {findings.sample}, {name} may change {numbers}.{less}"
     harmful = [
