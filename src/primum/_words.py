@@ -9,6 +9,8 @@ from typing import Any
 # A list in a message names at most this many items, about two lines of a terminal, and says how
 # many more there are.
 MAX_ITEMS_LISTED = 12
+# Letters that two names have in common at their beginning, if that is no accident.
+MIN_BEGINNING = 3
 # Characters in a line of a terminal: the width that terminals have by default.
 TERMINAL_WIDTH = 80
 
@@ -64,6 +66,21 @@ def find_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return a question in brackets that names a similar name; nothing if there is none."""
-    close = get_close_matches(name, names, 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    """Return a question in brackets that names a similar name; nothing if there is none.
+
+    A name that begins like the given one, or has a word that does, is preferred to one that is only
+    similar.
+
+    Examples
+    --------
+    >>> from primum._words import suggestion
+    >>> suggestion("boost", ["catboost", "boosting"]), suggestion("gradient", ["hist-gradient"])
+    (" (did you mean 'boosting'?)", " (did you mean 'hist-gradient'?)")
+    """
+    words = {other: re.split(r"[^a-z0-9]+", other.lower()) for other in names}
+    begin = [other for other in names if other.startswith(name)]
+    begin += [other for other in names if any(word.startswith(name) for word in words[other])]
+    alike = get_close_matches(name, names, len(names) or 1)
+    alike.sort(key=lambda other: not other.startswith(name[:MIN_BEGINNING]))  # stable
+    meant = [*(begin if len(name) >= MIN_BEGINNING else []), *alike]
+    return f" (did you mean {meant[0]!r}?)" if meant else ""

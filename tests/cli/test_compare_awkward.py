@@ -113,7 +113,7 @@ def test_missing_cells_and_columns_that_are_set_aside(answered, call, tmp_path):
     output, columns = answered(frame, "--save-model", "m.skops")
     assert "24 labelled rows ('no': 12, 'yes': 12) and 36 unlabelled rows." in output
     assert "6 of 9 columns are used" in output
-    assert "Pass --id case to primum predict" in output
+    assert "Predictions will have the column 'case', which seems to identify the rows." in output
     filled = "30% missing, filled in with the median; a further column marks these cells; "
     assert columns["x"] == ("number", "used", f"{filled}scaled.", "")
     assert columns["since"] == ("date", "used", f"{filled}converted to days and scaled.", "")
@@ -123,6 +123,13 @@ def test_missing_cells_and_columns_that_are_set_aside(answered, call, tmp_path):
         "It has the same value in every row.",
     )
     assert columns["case"][1:3] == ("not used", "Set aside.")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert call("predict", "m.skops", "new.csv", "--out", "p.csv").exit_code == 0
+    assert pd.read_csv(tmp_path / "p.csv")["case"].tolist() == frame["case"].tolist()
+    fit = call("fit", "new.csv", "--target", TARGET, "--out", "f.skops")
+    assert fit.exit_code == 0, fit.output
+    assert call("predict", "f.skops", "new.csv", "--out", "q.csv").exit_code == 0
+    assert pd.read_csv(tmp_path / "q.csv").columns[0] == "case"
     assert "All of its values are different" in columns["case"][3]
     assert columns[TARGET][1:] == ("not used", "Set aside.", "It contains the labels.")
     assert call("predict", "m.skops", "data.csv", "--out", "p.csv").exit_code == 0
@@ -238,6 +245,9 @@ def test_a_class_with_two_labels_can_be_set_aside(answered, compare, refused, tm
     frame.loc[[0, 1], TARGET] = "moved away"
     frame.to_csv(tmp_path / "data.csv", index=False)
     sentence = "Class 'moved away' (2) has fewer than 3 labelled rows"
-    refused(compare("data.csv"), 1, sentence, "label more rows, or empty these labels")
-    output, _ = answered(frame, "--missing", "moved away")
+    refused(compare("data.csv"), 1, sentence, "label more rows, or pass --rare-classes drop to")
+    output, _ = answered(frame, "--rare-classes", "drop")
     assert "22 labelled rows ('no': 11, 'yes': 11) and 38 unlabelled rows." in output
+    assert "No model predicts the class with fewer than 3 labelled rows: 'moved away' (2)." in (
+        " ".join(output.split())
+    )

@@ -3,7 +3,6 @@
 It prints plain text, at most 80 characters wide.
 """
 
-import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -436,7 +435,9 @@ def check_model_name(
     names = [*parts, *(one if isinstance(one, str) else one[0] for one in chosen)]
     if find_name(name, names) is None:
         raise click.BadParameter(
-            f"there is no model {name!r}: choose from {listed(names)}.", param_hint="--model"
+            f"there is no model {name!r}{suggestion(key_of(name), list(map(key_of, names)))}: "
+            f"choose from {listed(names)}.",
+            param_hint="--model",
         )
 
 
@@ -447,15 +448,14 @@ def _save(
     chosen = result.recommended if name is None else name
     with _silence():
         fitted = result.fit(chosen)
-    primum.save(fitted, path, id=id_column, target=target)
+    carried = id_column if result.problem is None else result.problem.id_column
+    primum.save(fitted, path, id=carried, target=target)
     said = [f"Model: {path} ({chosen}), for primum predict"]
     if chosen not in {method.name for method in result.methods}:
         warning = f"{chosen} was fitted, but not compared: nothing above says how good it is."
         said.append(printable(wrapped(f"Warning: {warning}")))
-    column = next((column.name for column in result.columns if column.identifies_rows), None)
-    if id_column is None and column is not None:
-        option = f"--id {shlex.quote(column)}"
-        hint = f"Pass {option} to primum predict, and the predictions have that column."
+    if id_column is None and carried is not None:
+        hint = f"Predictions will have the column {carried!r}, which seems to identify the rows."
         said.append(printable(wrapped(hint)))
     return said
 

@@ -65,6 +65,8 @@ class TrainingRows:
         Further rows in Parquet, to be read out of core.
     chosen : bool array or None
         Which rows in memory are marked because their labels were not drawn at random.
+    id_column : str or None
+        The column that identifies the rows, named or recognised.
     """
 
     X: pd.DataFrame
@@ -72,6 +74,7 @@ class TrainingRows:
     transformer: PreparedColumns | None = None
     stored: Path | None = None
     chosen: Mask | None = None
+    id_column: str | None = None
 
     @property
     def n_chosen(self) -> int:
@@ -160,7 +163,13 @@ class TrainingTables:
         for alert in problem.alerts:
             warn(alert.text)
         labels = pd.Series(problem.labels, dtype=object)
-        return TrainingRows(problem.X, labels, problem.transformer, chosen=problem.chosen)
+        return TrainingRows(
+            problem.X,
+            labels,
+            problem.transformer,
+            chosen=problem.chosen,
+            id_column=problem.id_column,
+        )
 
     def _frame(self, path: Path, table_format: TableFormat) -> tuple[TableFile, pd.DataFrame]:
         """Return a table and its rows; raise an error for Parquet that would fill the memory."""
@@ -333,7 +342,7 @@ def fit(
             for_icls["prior"] = _drawn_prior(rows, for_icls.get("prior_level", 0.95))
         model = _fit(METHODS[method](alpha).set_params(**for_icls), rows)
         words = _in_words(model, rows)
-        primum.save(model, out, id=tables.id_column, target=tables.target)
+        primum.save(model, out, id=rows.id_column or tables.id_column, target=tables.target)
     click.echo("\n".join([*words, f"Model: {out}"]))
 
 

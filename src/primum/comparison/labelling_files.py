@@ -413,7 +413,8 @@ def write_labelling(labelling: StoredLabelling, result: Comparison, table: Table
     folder, asked = labelling.folder, labelling.settlement
     (folder / MODELS).mkdir(exist_ok=True)
     for name, file in labelling.models.items():
-        save(result.fit(name), folder / file, id=asked.id_name, target=asked.target)
+        carried = asked.id_name if result.problem is None else result.problem.id_column
+        save(result.fit(name), folder / file, id=carried, target=asked.target)
     if labelling.new_sheet:
         separator = table.file.separator if isinstance(table, CsvTable) else ","
         write_sheet(labelling.sheet_path, labelling.sheet, separator)

@@ -150,6 +150,13 @@ class TableProblem:
     chosen: Mask | None = field(default=None, kw_only=True)
     kind: TargetKind = field(default=TargetKind(CLASSES), kw_only=True)
 
+    @property
+    def id_column(self) -> str | None:
+        """The column that identifies the rows: the one that was named, or one that seems to."""
+        named: str | None = self.arguments["id"]
+        seeming = (column.name for column in self.columns if column.identifies_rows)
+        return next(seeming, None) if named is None else named
+
 
 def table_problem(
     frame: "pd.DataFrame",
