@@ -169,7 +169,7 @@ def test_what_stands_beside_the_rooms_imports_none_of_them():
 
 def test_one_sentence_alone_knows_the_laboratory():
     """It says how to install it; its commands are found by their entry points."""
-    named = re.compile(r"primum_lab\b|primum-lab\b|\blab/|\./lab\b|laborator")
+    named = re.compile(r"primum_lab\b|primum-lab\b|\blab/|\bbenchmarks/|\./lab\b|laborator")
     knowing = {
         path.relative_to(PACKAGE).as_posix(): named.findall(path.read_text())
         for path in PACKAGE.rglob("*.py")

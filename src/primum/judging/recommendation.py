@@ -14,7 +14,7 @@ Of these, the one with the largest estimated gain is recommended. A method that 
 is always among them; one that is claimed to make no practical difference never is, nor one that
 predicts other classes on at most the share ``equivalence`` of the unlabelled rows: the baseline is
 the simpler one. Where claims are withheld, the probabilities are not to be trusted, and the
-baseline is recommended. ``benchmarks/recommendation.py`` measures what the rule gains and costs.
+baseline is recommended. The benchmark "recommendation" measures what the rule gains and costs.
 """
 
 from collections.abc import Collection, Mapping
