@@ -136,15 +136,19 @@ def _unpickled(total: Any, packed: list[Packed] | None, count: int, limit: int) 
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """The result of one pass over the rows for a dual point Xi and a sigma.
+class SweptPoint:
+    """A dual point Xi and a sigma, and the result of one pass over the rows there.
 
     With ``P = M'Xi`` and ``q = project(centre - sigma p)``: the sum of the design rows times q, and
     M Q; the Gram matrix of the undecided rows for each of their directions, and the number of these
     rows; the sum of ``slack(p, q)``, and the sum of ``p.q + (q - centre)^2 / (2 sigma)``; and, on
-    request, the rows close to the hyperplane.
+    request, the rows close to the hyperplane, those undecided at ``sigma / width``. ``from_band``
+    is True if Xi results from labels solved for in a band, and so is closer to the optimum than the
+    path is.
     """
 
+    xi: Floats
+    sigma: float
     moment: Floats
     Mq: Floats
     grams: dict[int, Floats]
@@ -152,6 +156,8 @@ class Sweep:
     slack: float
     inner: float
     band: Band | None = None
+    width: float = 1.0
+    from_band: bool = False
 
     @property
     def overflows(self) -> bool:
@@ -193,24 +199,13 @@ class BlockSweep:
 
 @dataclass(frozen=True)
 class RowSelection:
-    """Which rows a pass collects: those undecided at a sigma, and those that have changed sides.
+    """Which rows a pass collects: those undecided at ``sigma``, and those that changed sides.
 
-    Attributes
-    ----------
-    sigma : float
-        Rows that this sigma does not decide are close.
-    limit : int
-        If there are more rows, none are collected.
-    before : array or None
-        A dual point; rows that are on another side there are collected, too.
-    sigma_before : float
-        The sigma of ``before``.
-    common : tuple of int
-        Keys of faces with too many rows: rows whose labels are on them are not collected, unless
-        they were on another face before.
-    apart : array
-        Sorted values of p, of its first entry for several classes: rows with one of these values,
-        up to rounding, are not collected.
+    If there are more rows than the limit, none are collected. ``before`` and ``sigma_before`` are
+    another dual point: rows that are on another side there are collected, too. ``common`` are keys
+    of faces with too many rows: rows whose labels are on them are not collected, unless they were
+    on another face before. ``apart`` are sorted values of p, of its first entry for several
+    classes: rows with one of these values, up to rounding, are not collected.
     """
 
     sigma: float
@@ -400,7 +395,7 @@ class StreamedColumns:
         mostly_inside: bool = False,
         close: tuple[float, int] | None = None,
         rough: bool = False,
-    ) -> "Sweep":
+    ) -> SweptPoint:
         """Compute everything that a Newton step needs, in one pass.
 
         If the labels of most rows can move in all directions, it is cheaper to subtract the others
@@ -411,35 +406,60 @@ class StreamedColumns:
         V, B_t, main = self.B.T @ xi, self.B.T, key_of_all(labels)
         skipped = main if mostly_inside and main > 0 else 0
         all_but_last = xi.ndim > 1 and self._sum_of_all is not None
+        alike = is_uniform(labels)
 
         def sweep_of(view: View) -> BlockSweep:
             here, p = sets_at(labels, view), scores_of(view, V)
             v = -sigma * p
             v += here.centre  # with as few temporary arrays as possible
             q = here.project(v)
-            rows, chosen, band = view, None, None
-            if close is not None:
-                # Rows outside the band cannot move and have no slack.
+            off = q - here.centre
+            moment = view.sum(q[:, :-1] if all_but_last else q)
+            squares = view.product(off, off)
+            rows, band, take = view, None, view.xp.take
+            if close is None:
+                face, slack = here.open(q), here.slack(p, q)
+            else:
+                # Rows outside the band cannot move and have no slack: if all rows have the same
+                # label set, nothing is computed for them.
                 chosen = view.xp.nonzero(undecided_rows(here, p, close[0]))[0]
-                rows, q_of_rows = view.pick(chosen), view.xp.take(q, chosen, axis=0)
+                rows, q_of_rows = view.pick(chosen), take(q, chosen, axis=0)
                 band = band_of(view.block.start + chosen, rows, rows.sum(q_of_rows), close[1])
-            face, slack = _faces_and_slacks(here, p, q, chosen, alike=is_uniform(labels))
-            keys, off = keys_of(face), q - here.centre
-            return BlockSweep(
-                view.sum(q[:, :-1] if all_but_last else q),
-                _grams(rows, B_t, keys, skipped),
-                view.xp.count_nonzero(keys),
-                rows.total(slack),
-                view.product(off, off),
-                band,
-            )
+                if alike:
+                    face = here.open(q_of_rows)
+                    slack = here.slack(take(p, chosen, axis=0), q_of_rows)
+                else:
+                    face = take(here.open(q), chosen, axis=0)
+                    slack = take(here.slack(p, q), chosen, axis=0)
+            # The Gram matrix of the rows of every key but one.
+            keys = keys_of(face)
+            order, parts = grouped(keys, skipped)
+            in_order = rows.pick(order)
+            M_t = in_order.dot(B_t)
+            weighted = in_order.weighted(M_t)
+            grams = {
+                key: weighted[start:end, :].T @ M_t[start:end, :]
+                for key, start, end in parts
+                if end > start
+            }
+            inside = view.xp.count_nonzero(keys)
+            return BlockSweep(moment, grams, inside, rows.total(slack), squares, band)
 
         total = self.design.add_up(sweep_of, rough=rough)
-        moment = self._of_all_classes(to_numpy(total.moment), xi.ndim, rough)
-        inner = float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma)
-        return self._swept(total, moment, self._moving(total.grams, skipped), inner)
+        moment = to_numpy(total.moment)
+        if xi.ndim > 1 and self._sum_of_all is None:
+            # Sums in single precision are no basis for later ones in double precision.
+            self._sum_of_all = None if rough else moment.sum(axis=1)
+        elif xi.ndim > 1:  # the sums of all classes add up to X'1: the last follows from the rest
+            moment = np.column_stack([moment, self._sum_of_all - moment.sum(axis=1)])
+        # Of the rows that can move; the Gram matrix that was skipped follows by subtraction.
+        grams = {key: to_numpy(gram) for key, gram in total.grams.items()}
+        if skipped:
+            grams[skipped] = self.gram() - sum(grams.values(), np.zeros_like(self.gram()))
+        grams = {key: gram for key, gram in grams.items() if key}
+        return self._swept(xi, sigma, total, moment, grams)
 
-    def look(self, labels: LabelSet, xi: Floats, sigma: float, close: RowSelection) -> "Sweep":
+    def look(self, labels: LabelSet, xi: Floats, sigma: float, close: RowSelection) -> SweptPoint:
         """Compute what ``sweep`` does except the Gram matrices, and collect rows: one pass."""
         V = self.B.T @ xi
         V_before = None if close.before is None else self.B.T @ close.before
@@ -462,61 +482,20 @@ class StreamedColumns:
             )
 
         total = self.design.add_up(look_at)
-        moment = to_numpy(total.moment)
-        inner = float(np.vdot(V, moment)) + float(total.squares) / (2 * sigma)
-        return self._swept(total, moment, {}, inner)
+        return self._swept(xi, sigma, total, to_numpy(total.moment), {})
 
     def _swept(
-        self, total: BlockSweep, moment: Floats, grams: dict[int, Floats], inner: float
-    ) -> Sweep:
+        self, xi: Floats, sigma: float, total: BlockSweep, moment: Floats, grams: dict[int, Floats]
+    ) -> SweptPoint:
         """Return the result of a pass, given the sum of the results of all blocks."""
-        band = total.band and replace(total.band, sum=to_numpy(total.band.sum))
-        slack, inside = float(total.slack), int(total.inside)
-        return Sweep(moment, self.B @ moment, grams, inside, slack, inner, band)
-
-    def _moving(self, grams: dict[int, Any], skipped: int) -> dict[int, Floats]:
-        """Return the Gram matrices of the rows that can move, the skipped one by subtraction."""
-        moving = {key: to_numpy(gram) for key, gram in grams.items()}
-        if skipped:
-            rest = sum(moving.values(), np.zeros_like(self.gram()))
-            moving[skipped] = self.gram() - rest
-        return {key: gram for key, gram in moving.items() if key}
-
-    def _of_all_classes(self, moment: Floats, ndim: int, rough: bool) -> Floats:
-        """Return the sums of all classes; they add up to X'1, so the last follows from the rest."""
-        if ndim == 1:
-            return moment
-        if self._sum_of_all is None:
-            # Sums in single precision are no basis for later ones in double precision.
-            self._sum_of_all = None if rough else moment.sum(axis=1)
-            return moment
-        return np.column_stack([moment, self._sum_of_all - moment.sum(axis=1)])
-
-
-def _grams(view: View, B_t: Floats, keys: Any, skipped: int) -> dict[int, Any]:
-    """Return the Gram matrix of the rows of every key but one."""
-    order, parts = grouped(keys, skipped)
-    chosen = view.pick(order)
-    M_t = chosen.dot(B_t)
-    weighted = chosen.weighted(M_t)
-    return {
-        key: weighted[start:end, :].T @ M_t[start:end, :]
-        for key, start, end in parts
-        if end > start
-    }
-
-
-def _faces_and_slacks(
-    labels: LabelSet, p: Any, q: Any, chosen: Any, *, alike: bool
-) -> tuple[Any, Any]:
-    """Return the faces and the slacks of chosen rows (None: of all rows).
-
-    If all rows have the same label set (``alike``), nothing is computed for the other rows.
-    """
-    if chosen is None:
-        return labels.open(q), labels.slack(p, q)
-    take = library_of(q).take
-    if alike:
-        p, q = take(p, chosen, axis=0), take(q, chosen, axis=0)
-        return labels.open(q), labels.slack(p, q)
-    return take(labels.open(q), chosen, axis=0), take(labels.slack(p, q), chosen, axis=0)
+        return SweptPoint(
+            xi,
+            sigma,
+            moment,
+            self.B @ moment,
+            grams,
+            int(total.inside),
+            float(total.slack),
+            float(np.vdot(self.B.T @ xi, moment)) + float(total.squares) / (2 * sigma),
+            total.band and replace(total.band, sum=to_numpy(total.band.sum)),
+        )

@@ -13,8 +13,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import LabelProblem, centred, half_square
-from primum.labellings.sets import best_differs, undecided_rows
-from primum.labellings.streamed import RowSelection, StreamedColumns, Sweep
+from primum.labellings.streamed import StreamedColumns, SweptPoint
 from primum.solvers.open_labels import n_contrasts
 
 # If a larger fraction of the rows stays undecided, the twin may be feasible: otherwise only about
@@ -28,21 +27,6 @@ MAX_BAND, MIN_BAND = 4.0, 2.0
 # solving for it is far cheaper than a pass. It also has at most as many numbers as are worth
 # collecting (``Rows.collectable``), or MIN_BAND_PER_DIMENSION rows per dimension, if that is more.
 MAX_BAND_SHARE, MIN_BAND_ROWS, MIN_BAND_PER_DIMENSION = 0.25, 2**12, 8
-
-
-@dataclass(frozen=True)
-class SweptPoint:
-    """A dual point, and the sweep over all rows at this point.
-
-    The sweep collects the rows that are undecided at ``sigma / band``. ``from_band`` is True if xi
-    results from labels solved for in a band, and so is closer to the optimum than the path is.
-    """
-
-    xi: Floats
-    sigma: float
-    band: float
-    sweep: Sweep
-    from_band: bool = False
 
 
 # Called with (dual point, labels, the solver's value of the sum of the design rows times the
@@ -64,51 +48,30 @@ class SampledProblem:
     rough: bool = False
 
     def at(
-        self, xi: Floats, sigma: float, band: float, inside: float, from_band: bool = False
+        self, xi: Floats, sigma: float, width: float, inside: float, from_band: bool = False
     ) -> SweptPoint:
-        """Return a point with its sweep, in one pass.
+        """Return a point swept in one pass.
 
         ``inside`` is the expected number of undecided rows: if it is large, the sweep is organised
         differently, and no rows are collected.
         """
-        close, n = (sigma / band, self.largest_band), self.columns.shape[1]
-        many = min(band * inside, n) > 2 * self.largest_band
+        close, n = (sigma / width, self.largest_band), self.columns.shape[1]
+        many = min(width * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
-        sweep = self.columns.sweep(
+        point = self.columns.sweep(
             self.problem.labels, xi, sigma, mostly_inside, None if many else close, self.rough
         )
-        return SweptPoint(xi, sigma, band, replace(sweep, Mq=centred(sweep.Mq)), from_band)
-
-    def look(self, xi: Floats, sigma: float, close: RowSelection) -> SweptPoint:
-        """Return a point with its sweep, which collects rows, in one pass."""
-        sweep = self.columns.look(self.problem.labels, xi, sigma, close)
-        return SweptPoint(xi, sigma, 1.0, replace(sweep, Mq=centred(sweep.Mq)))
+        return replace(point, Mq=centred(point.Mq), width=width, from_band=from_band)
 
     def after(self, point: SweptPoint, step: Floats) -> SweptPoint:
         """Return the point after a step at the same sigma, in one pass."""
-        return self.at(point.xi + step, point.sigma, point.band, point.sweep.inside)
-
-    def measure(self, xi: Floats, labels: HyperplaneLabels, moment: Floats) -> tuple[Floats, float]:
-        """Return the sum of the design rows times their labels, and the sum of their slacks."""
-        if self.measure_with is None:
-            return self.columns.measure(self.problem.labels, xi, labels)
-        return self.measure_with(xi, labels, moment)
+        return self.at(point.xi + step, point.sigma, point.width, point.inside)
 
     def gap(self, point: SweptPoint) -> float:
         """Return the difference between P of the labels of a sweep and D."""
-        problem, residual = self.problem, point.sweep.Mq - self.problem.target
-        gap = path_gap(point.sweep, problem.gradient(point.xi, residual))
+        problem, residual = self.problem, point.Mq - self.problem.target
+        gap = path_gap(point, problem.gradient(point.xi, residual))
         return gap + problem.prior_gap(residual, problem.multipliers(point.xi))
-
-    def near_zero(self, point: SweptPoint) -> bool:
-        """Return whether the optimum seems to be 0, so that the twin is feasible.
-
-        Many rows stay undecided, and the objective is at most as large as its gap times the share
-        of these rows.
-        """
-        share = point.sweep.inside / self.columns.shape[1]
-        objective = half_square(point.xi)
-        return share > MIN_FEASIBLE_SHARE and objective <= share * self.gap(point)
 
     @property
     def largest_band(self) -> int:
@@ -118,24 +81,17 @@ class SampledProblem:
         at_least = MIN_BAND_PER_DIMENSION * r * n_contrasts(self.problem.labels)
         return min(max(int(MAX_BAND_SHARE * n), MIN_BAND_ROWS), max(numbers // r, at_least))
 
-    def band(self, inside: float) -> float:
+    def width(self, inside: float) -> float:
         """Return the width of a band, given the expected number of undecided rows."""
         if n_contrasts(self.problem.labels) > 1:  # more rows would cost more than a pass
             return MIN_BAND
         # A tenth is left free, because the number of rows in the band is predicted.
         return min(MAX_BAND, max(MIN_BAND, 0.9 * self.largest_band / max(inside, 1.0)))
 
-    def stays(self, point: SweptPoint, step: Floats) -> bool:
-        """Return whether no row of the sample outside the band changes sides after a step."""
-        labels, columns = self.sample.labels, self.sample.columns
-        p = columns.project(point.xi)
-        moved = best_differs(labels, p, p + columns.project(step))
-        return not bool((moved & ~undecided_rows(labels, p, point.sigma / point.band)).any())
 
-
-def path_gap(sweep: Sweep, g: Floats) -> float:
+def path_gap(point: SweptPoint, g: Floats) -> float:
     """Return the gap without that of a prior: ``sum_i w_i slack(p_i, q_i) + 1/2 ||g||^2``."""
-    return sweep.slack + half_square(g)
+    return point.slack + half_square(g)
 
 
 @dataclass(frozen=True)
@@ -167,18 +123,18 @@ class BestSoFar:
 
 def labels_on_path(full: SampledProblem, point: SweptPoint, goal: float) -> BestSoFar:
     """Return the labels of a point of the path, with their gap."""
-    problem, xi, sweep = full.problem, point.xi, point.sweep
+    problem, xi = full.problem, point.xi
     best = BestSoFar(
         full.gap(point),
         xi,
         HyperplaneLabels(problem.labels, full.columns.B.T @ xi, point.sigma),
         nu=problem.multipliers(xi),
-        feasible=problem.meets_prior(sweep.Mq - problem.target),
-        moment=sweep.moment,
+        feasible=problem.meets_prior(point.Mq - problem.target),
+        moment=point.moment,
     )
     if not full.rough:
         return best
-    at_goal = best.gap <= goal and not sweep.can_be_solved
+    at_goal = best.gap <= goal and not point.can_be_solved
     return measured(full, best) if at_goal else replace(best, gap=np.inf)
 
 
@@ -187,7 +143,10 @@ def measured(full: SampledProblem, best: BestSoFar) -> BestSoFar:
     problem, nu = full.problem, best.nu
     assert best.labels is not None
     assert best.moment is not None
-    moment, slack = full.measure(best.xi, best.labels, best.moment)
+    if full.measure_with is None:
+        moment, slack = full.columns.measure(problem.labels, best.xi, best.labels)
+    else:
+        moment, slack = full.measure_with(best.xi, best.labels, best.moment)
     residual = centred(full.columns.B @ moment - problem.target)
     off = problem.dual_point(residual, nu) - best.xi
     gap = slack + half_square(off) + problem.prior_gap(residual, nu)

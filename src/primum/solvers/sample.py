@@ -30,7 +30,7 @@ from primum.equations import View
 from primum.labellings.labelling import LabelsByValue
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet, is_uniform
-from primum.labellings.streamed import ColumnSums, StreamedColumns
+from primum.labellings.streamed import StreamedColumns
 from primum.rows import to_numpy
 from primum.solvers.newton import Stage, follow_path
 from primum.solvers.open_labels import n_contrasts
@@ -80,27 +80,19 @@ def sample_columns(
     weight = np.ones(size) if of_all is None else of_all[index]
     weight = weight * (total / max(float(weight.sum()), 1e-300))
     if matched and columns.sums is not None and r > 0 and total > 0:
-        M = _matched(M, weight, total, columns.sums)
+        # Mapped, so that their sums are the known ones, unless the sample lacks outlying rows.
+        of_columns, gram = columns.sums.of_columns, columns.sums.gram
+        mean = own_mean = np.zeros(r)
+        if of_columns is not None:
+            mean, own_mean = of_columns / total, M @ weight / total
+        root = M * np.sqrt(weight)
+        own_scatter = _scatter(root @ root.T, own_mean, total)
+        largest = MAX_CHANGE * (r / size) ** 0.5
+        A = _map(_scatter(gram, mean, total), own_scatter, largest)
+        if A is not None:
+            M = np.dot(M.T, A.T).T
+            M += (mean - A @ own_mean)[:, None]
     return FormedColumns(M, weight), index
-
-
-def _matched(M: Floats, weight: Floats, total: float, sums: ColumnSums) -> Floats:
-    """Return the columns of a sample, mapped so that their sums are the known ones.
-
-    They are returned as they are if the sample lacks outlying rows.
-    """
-    mean = own_mean = np.zeros(len(M))
-    if sums.of_columns is not None:
-        mean, own_mean = sums.of_columns / total, M @ weight / total
-    scatter = _scatter(sums.gram, mean, total)
-    root = M * np.sqrt(weight)
-    own_scatter = _scatter(root @ root.T, own_mean, total)
-    A = _map(scatter, own_scatter, MAX_CHANGE * (len(M) / len(weight)) ** 0.5)
-    if A is None:
-        return M
-    matched = np.dot(M.T, A.T).T
-    matched += (mean - A @ own_mean)[:, None]
-    return matched
 
 
 def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:

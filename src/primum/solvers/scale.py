@@ -34,14 +34,14 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels
 from primum.labellings.problem import FormedColumns, LabelProblem, Solution, centred, half_square
-from primum.labellings.sets import directions_of, is_uniform
-from primum.labellings.streamed import StreamedColumns
+from primum.labellings.sets import best_differs, directions_of, is_uniform, undecided_rows
+from primum.labellings.streamed import SweptPoint
 from primum.solvers.all_rows import (
     MIN_BAND,
+    MIN_FEASIBLE_SHARE,
     BestSoFar,
     MeasureLabels,
     SampledProblem,
-    SweptPoint,
     labels_on_path,
     measured,
     path_gap,
@@ -87,68 +87,60 @@ def solve_scale(
         few, labels_of_all = copies
         solution = solve_newton(replace(problem, columns=few), tol, max_iter)
         return replace(solution, labels=labels_of_all(solution.array))
-    if is_uniform(problem.labels):
-        drawn = merge_copies(
-            drawn
-        )  # a row with many copies may stay undecided; it counts as one row
+    uniform = is_uniform(problem.labels)
+    if uniform:  # a row with many copies may stay undecided; it counts as one row
+        drawn = merge_copies(drawn)
     sample = replace(problem, columns=drawn, labels=problem.labels.take(index))
     start = sample_stage(sample, tol, max_iter)
-    rough = columns.design.rows.single and problem.prior is None and is_uniform(problem.labels)
-    full, goal = SampledProblem(problem, columns, sample, measure, rough), problem.gap_within(tol)
+    rough = columns.design.rows.single and problem.prior is None and uniform
+    full = SampledProblem(problem, columns, sample, measure, rough)
+    goal = problem.gap_within(tol)
+
+    # The path of all rows, from where that of the sample ended.
     best, iterations = _follow_all_rows(full, start, tol, max_iter)
     if best.gap > goal and rough:
         full, start = replace(full, rough=False), replace(start, iterations=iterations)
         best, iterations = _follow_all_rows(full, start, tol, max_iter)
+    full = replace(full, rough=False)
+
+    # Surrogates. If few rows are in memory, the solver below is as fast, and more exact.
     in_memory = columns.design.rows.in_memory
-    # If few rows are in memory, the solver below is as fast, and more exact.
     worthwhile = not in_memory or columns.shape[1] > MAX_UNMODELLED_ROWS
     if not best.suffices(goal) and goal > 0 and worthwhile and iterations < max_iter:
-        full = replace(full, rough=False)
-        best, iterations = _follow_surrogates(full, best, iterations, tol, max_iter)
+        rows = SurrogateRows.of(*sample_columns(columns, matched=False))
+        rows = rows.merged() if uniform else rows
+        labels = problem.labels.take(rows.positions)
+        sample = replace(problem, columns=rows.columns, labels=labels)
+        start = sample_stage(sample, tol, max_iter - iterations)
+        start = replace(start, iterations=start.iterations + iterations)
+        modelled, iterations = follow_surrogates(full, rows, start, tol, max_iter)
+        if modelled.order < best.order:
+            best = replace(modelled, lost=best.lost)
+
+    # The path of all rows from its start, with all labels near their centres. This serves rows that
+    # a sample does not represent well: if it contains no row with a rare feature, a point far along
+    # its path is of no use.
     if best.gap > goal and best.lost and iterations < max_iter:
-        start = replace(_uncommitted(problem, columns, drawn), iterations=iterations)
+        nothing = np.zeros_like(columns.B.T @ problem.target)
+        xi = problem.residual(HyperplaneLabels(problem.labels, nothing, 1.0))
+        size_of_p = max(float(np.sqrt(np.mean(drawn.project(xi) ** 2))), 1e-300)
+        trial = Trial(np.zeros(0), np.inf, final=False, nu=np.zeros(0))
+        start = Stage(1.0 / size_of_p, xi, columns.shape[1], trial, iterations)
         other, iterations = _follow_all_rows(full, start, tol, max_iter)
         best = min((best, other), key=lambda labelling: labelling.order)
+
+    # Many passes, in memory.
     missed = best.gap > goal or not best.feasible
     if missed and iterations < max_iter and in_memory:
-        return _better_of(
-            problem, best, iterations, solve_newton(problem, tol, max_iter - iterations)
-        )
-    return _solution(best, iterations)
-
-
-def _follow_surrogates(
-    full: SampledProblem, best: BestSoFar, iterations: int, tol: float, max_iter: int
-) -> tuple[BestSoFar, int]:
-    """Return (the better of a labelling and that of surrogates of all rows, iterations)."""
-    labels = full.problem.labels
-    few = SurrogateRows.of(*sample_columns(full.columns, matched=False))
-    few = few.merged() if is_uniform(labels) else few
-    sample = replace(full.problem, columns=few.columns, labels=labels.take(few.positions))
-    start = sample_stage(sample, tol, max_iter - iterations)
-    start = replace(start, iterations=start.iterations + iterations)
-    modelled, iterations = follow_surrogates(full, few, start, tol, max_iter)
-    if modelled.order < best.order:
-        best = replace(modelled, lost=best.lost)
-    return best, iterations
-
-
-def _solution(best: BestSoFar, iterations: int) -> Solution:
+        newton = solve_newton(problem, tol, max_iter - iterations)
+        iterations += newton.iterations
+        nu, residual = newton.multipliers, problem.residual(newton.labels)
+        gap = problem.slack(newton.labels, problem.dual_point(residual, nu))
+        gap += problem.prior_gap(residual, nu)
+        if (not problem.meets_prior(residual), gap) < best.order:
+            return replace(newton, iterations=iterations)
     assert best.labels is not None
     return Solution(best.labels, iterations, dual=best.xi, multipliers=best.nu, moment=best.moment)
-
-
-def _better_of(
-    problem: LabelProblem, best: BestSoFar, iterations: int, other: Solution
-) -> Solution:
-    """Return the better of the best labelling so far and that of another solver."""
-    steps, nu = iterations + other.iterations, other.multipliers
-    residual = problem.residual(other.labels)
-    gap = problem.slack(other.labels, problem.dual_point(residual, nu))
-    gap += problem.prior_gap(residual, nu)
-    if (not problem.meets_prior(residual), gap) < best.order:
-        return replace(other, iterations=steps)
-    return _solution(best, steps)
 
 
 def _follow_all_rows(
@@ -156,12 +148,15 @@ def _follow_all_rows(
 ) -> tuple[BestSoFar, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
     goal, iterations = full.problem.gap_within(tol), start.iterations
-    best, before, wider = BestSoFar(np.inf, start.xi, feasible=False), None, 1.0
+    best = BestSoFar(np.inf, start.xi, feasible=False)
+    before: tuple[float, Floats] | None = None  # sigma and Xi of the last point of the path
+    wider = 1.0
     inside = start.undecided / full.sample.columns.shape[1] * full.columns.shape[1]
-    point = full.at(start.xi, start.sigma, full.band(inside), inside)
-    if point.sweep.overflows:  # most rows may lie just outside the undecided ones
-        point = replace(point, band=MIN_BAND)
+    point = full.at(start.xi, start.sigma, full.width(inside), inside)
+    if point.overflows:  # most rows may lie just outside the undecided ones
+        point = replace(point, width=MIN_BAND)
     for _ in range(MAX_STAGES):
+        # 1. Newton's steps to the minimum of psi, unless labels of a band have led here.
         steps = 0
         if not point.from_band:
             # Once the goal is reached, more precise labels are worth a few more steps.
@@ -173,87 +168,57 @@ def _follow_all_rows(
             if arrived is None:
                 return replace(best, lost=True), iterations
             point = arrived
-        gap_before, on_path = best.gap, labels_on_path(full, point, goal)
-        in_band = _in_band(full, point, tol)
+
+        # 2. The labels of this point, and those of the band around it.
+        gap_before = best.gap
+        on_path, in_band = labels_on_path(full, point, goal), _in_band(full, point, tol)
         best = min((best, on_path, in_band), key=lambda labelling: labelling.order)
-        ended = iterations >= max_iter or point.sweep.inside == 0
-        if ended or _suffices(best, gap_before, goal, full.rough):
+        # In single precision, the goal itself is the aim; else more stages may be worth it.
+        converged = best.gap <= goal and (full.rough or best.gap > 0.5 * gap_before)
+        if best.feasible and (best.gap <= GAP_GOAL * goal or converged):
             break
+        if iterations >= max_iter or point.inside == 0:
+            break
+
+        # 3. The next point: from better labels of the band, or further along the path.
         improved = best is in_band and best.gap <= 0.5 * gap_before
-        if point.sweep.can_be_solved and not improved:
+        if point.can_be_solved and not improved:
             wider *= 2.0
         insufficient = full.rough and np.isfinite(best.gap)  # measured in double precision
-        xi, sigma, inside = point.xi, point.sigma, float(point.sweep.inside)
+        xi, sigma, inside = point.xi, point.sigma, float(point.inside)
         if improved or insufficient:
             xi = in_band.xi if improved else xi
             full = replace(full, rough=full.rough and not insufficient)
         elif point.from_band:  # in vain: return to the path, from this sweep
-            point = replace(point, band=wider * full.band(inside), from_band=False)
+            point = replace(point, width=wider * full.width(inside), from_band=False)
             continue
         else:
-            needed = best.gap / (GAP_GOAL * goal) if goal > 0 else np.inf
-            before, (xi, sigma, inside) = (sigma, xi), _ahead(full, point, before, steps, needed)
-        point = full.at(xi, sigma, wider * full.band(inside), inside, from_band=improved)
+            # Where the path is nearly straight, longer strides do not cost more steps; none needs
+            # to be longer than it takes to leave so few rows undecided that their labels can be
+            # solved for, with a margin, because their number is predicted.
+            stride = SIGMA_GROWTH**2 if steps <= 2 else SIGMA_GROWTH
+            if not point.can_be_solved:
+                fewer = 1.5 * point.width * point.inside / max(1, full.largest_band)
+                stride = min(stride, max(SIGMA_GROWTH, fewer))
+            sigma = point.sigma * stride
+            # If many rows stay undecided, and the objective is at most as large as its gap times
+            # the share of these rows, the optimum seems to be 0, and the twin feasible. Xi and the
+            # gap are then proportional to 1 / sigma: go to where the gap is small enough.
+            share = point.inside / full.columns.shape[1]
+            if share > MIN_FEASIBLE_SHARE and half_square(xi) <= share * full.gap(point):
+                needed = best.gap / (GAP_GOAL * goal) if goal > 0 else np.inf
+                sigma = max(sigma, point.sigma * min(4.0 * needed, MAX_STRIDE))
+                xi = (point.sigma / sigma) * xi
+            else:  # the path is nearly linear in 1 / sigma
+                if before is not None:
+                    sigma_before, xi_before = before
+                    ratio = 1 / sigma - 1 / point.sigma
+                    ratio /= 1 / point.sigma - 1 / sigma_before
+                    xi = xi + ratio * (xi - xi_before)
+                inside *= point.sigma / sigma
+            before = point.sigma, point.xi
+        point = full.at(xi, sigma, wider * full.width(inside), inside, from_band=improved)
     return best, iterations
-
-
-def _suffices(best: BestSoFar, gap_before: float, goal: float, rough: bool) -> bool:
-    """Return whether a labelling is optimal up to the goal, and more stages are not worth it."""
-    # In single precision, the goal itself is the aim.
-    converged = best.gap <= goal and (rough or best.gap > 0.5 * gap_before)
-    return best.feasible and (best.gap <= GAP_GOAL * goal or converged)
-
-
-def _ahead(
-    full: SampledProblem,
-    point: SweptPoint,
-    before: tuple[float, Floats] | None,
-    steps: int,
-    needed: float,
-) -> tuple[Floats, float, float]:
-    """Return (xi, sigma, expected number of undecided rows) of the next point of the path.
-
-    ``before`` are sigma and xi of the point before this one, and ``needed`` is the factor by which
-    the gap is too large.
-    """
-    sigma, inside = point.sigma * _stride(full, point, steps), float(point.sweep.inside)
-    if full.near_zero(point):
-        # Xi and the gap are proportional to 1 / sigma: go to where the gap is small enough.
-        sigma = max(sigma, point.sigma * min(4.0 * needed, MAX_STRIDE))
-        return (point.sigma / sigma) * point.xi, sigma, inside
-    return _extrapolated(point, before, sigma), sigma, inside * (point.sigma / sigma)
-
-
-def _stride(full: SampledProblem, point: SweptPoint, steps: int) -> float:
-    """Return the factor by which sigma grows."""
-    # Where the path is nearly straight, longer strides do not cost more steps; none needs to be
-    # longer than it takes to leave so few rows undecided that their labels can be solved for.
-    longest = SIGMA_GROWTH**2 if steps <= 2 else SIGMA_GROWTH
-    # The factor leaves a margin, because the number of undecided rows is predicted.
-    enough = 1.5 * point.band * point.sweep.inside / max(1, full.largest_band)
-    return longest if point.sweep.can_be_solved else min(longest, max(SIGMA_GROWTH, enough))
-
-
-def _extrapolated(point: SweptPoint, before: tuple[float, Floats] | None, sigma: float) -> Floats:
-    """Extrapolate the path, linear in 1 / sigma, from its last two points."""
-    if before is None:
-        return point.xi
-    sigma_before, xi_before = before
-    ratio = (1 / sigma - 1 / point.sigma) / (1 / point.sigma - 1 / sigma_before)
-    return point.xi + ratio * (point.xi - xi_before)
-
-
-def _uncommitted(problem: LabelProblem, columns: StreamedColumns, sample: FormedColumns) -> Stage:
-    """Return the start of the path of all rows, with all labels near their centres.
-
-    This serves rows that a sample does not represent well: if it contains no row with a rare
-    feature, a point far along its path is of no use.
-    """
-    centres = HyperplaneLabels(problem.labels, np.zeros_like(columns.B.T @ problem.target), 1.0)
-    xi = problem.residual(centres)
-    size_of_p = float(np.sqrt(np.mean(sample.project(xi) ** 2)))
-    start = Trial(np.zeros(0), np.inf, final=False, nu=np.zeros(0))
-    return Stage(1.0 / max(size_of_p, 1e-300), xi, columns.shape[1], start, 0)
 
 
 def _minimise_psi(
@@ -268,27 +233,45 @@ def _minimise_psi(
     several = bool(labels.shape) and problem.prior is None
     most = MAX_PASSES_OF_CLASSES if several else MAX_PASSES_PER_SIGMA
     for step in range(min(most, max_steps)):
-        xi, here = point.xi, point.sweep
-        residual = here.Mq - problem.target
+        xi = point.xi
+        residual = point.Mq - problem.target
         g = problem.gradient(xi, residual)
         # 1/2 ||g||^2 bounds the distance from the minimum of psi; the gap also contains the cost of
         # a finite sigma, which more steps cannot lower: a hundredth of it is enough.
-        within = half_square(g) <= 1e-2 * path_gap(here, g)
+        within = half_square(g) <= 1e-2 * path_gap(point, g)
         solved = full.gap(point) <= goal
         # Near an optimum of 0, shares outside their bounds cost next to nothing.
         if (within and not solved) or (solved and problem.meets_prior(residual)):
             return point, step
-        grams = [(directions_of(labels.shape, key), gram) for key, gram in here.grams.items()]
+        grams = [(directions_of(labels.shape, key), gram) for key, gram in point.grams.items()]
         b, held = -flat(labels, g), problem.held(xi, sigma)
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
-        if early and here.can_be_solved and full.stays(point, direction):
-            return point, step
-        psi, slope = problem.conjugate(xi) - here.inner, float(np.vdot(g, direction))
+        if early and point.can_be_solved:
+            # Whether no row of the sample outside the band changes sides.
+            sample, p = full.sample.labels, full.sample.columns.project(xi)
+            moved = best_differs(sample, p, p + full.sample.columns.project(direction))
+            if not (moved & ~undecided_rows(sample, p, sigma / point.width)).any():
+                return point, step
+        psi, slope = problem.conjugate(xi) - point.inner, float(np.vdot(g, direction))
         there = full.after(point, direction)
         # A step is long enough if it lowers psi by this part of what the slope promises (Armijo).
-        noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (abs(psi) + abs(here.inner))
-        if problem.conjugate(there.xi) - there.sweep.inner > psi + 1e-4 * slope + noise:
-            length = _step_length(full, point, direction, slope)
+        noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (
+            abs(psi) + abs(point.inner)
+        )
+        if problem.conjugate(there.xi) - there.inner > psi + 1e-4 * slope + noise:
+            # The step at which psi stops decreasing, in one pass: the longest one tried at which it
+            # still decreases, and the next, interpolated.
+            z, steps = xi + problem.target, np.concatenate([STEP_LENGTHS, [0.0]])
+            rise = float(np.vdot(z, direction)) + steps * float(np.vdot(direction, direction))
+            if problem.prior is not None:
+                rise -= [problem.prior.reduction_along(z, direction, step) for step in steps]
+            rise -= full.columns.slopes(labels, xi, direction, sigma, steps)
+            rise[-1] = slope
+            falling = int(np.argmax(rise < 0))
+            length = float(steps[falling])
+            if falling > 0:
+                longer = steps[falling - 1] - length
+                length -= rise[falling] * longer / (rise[falling - 1] - rise[falling])
             if length < MIN_STEP_LENGTH:
                 return None, step
             there = full.after(point, length * direction)
@@ -296,31 +279,13 @@ def _minimise_psi(
     return (point, max_steps) if max_steps < most else (None, most)
 
 
-def _step_length(full: SampledProblem, point: SweptPoint, direction: Floats, slope: float) -> float:
-    """Return the step at which psi stops decreasing along the direction, in one pass."""
-    problem, steps = full.problem, np.concatenate([STEP_LENGTHS, [0.0]])
-    z = point.xi + problem.target
-    derivative = float(np.vdot(z, direction)) + steps * float(np.vdot(direction, direction))
-    if problem.prior is not None:
-        derivative -= [problem.prior.reduction_along(z, direction, step) for step in steps]
-    derivative -= full.columns.slopes(problem.labels, point.xi, direction, point.sigma, steps)
-    derivative[-1] = slope
-    falling = int(np.argmax(derivative < 0))  # the longest step at which psi still decreases
-    if falling == 0:
-        return float(steps[0])
-    low, high = steps[falling], steps[falling - 1]
-    at_low, at_high = derivative[falling], derivative[falling - 1]
-    return float(low - at_low * (high - low) / (at_high - at_low))
-
-
 def _in_band(full: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
     """Solve for the rows close to the hyperplane with all others fixed, and measure the gap."""
-    problem, columns, xi, sweep = full.problem, full.columns, point.xi, point.sweep
-    band = sweep.band
-    if band is None or not sweep.can_be_solved:
+    problem, columns, xi, band = full.problem, full.columns, point.xi, point.band
+    if band is None or not point.can_be_solved:
         return BestSoFar(np.inf, xi, feasible=False)
     labels, positions = problem.labels, band.positions
-    others = sweep.moment - band.sum
+    others = point.moment - band.sum
     fixed = centred(columns.B @ others)
     inner = replace(
         problem,

@@ -33,9 +33,9 @@ import numpy as np
 from primum._typing import Floats, Index, Mask
 from primum.labellings.problem import FormedColumns, LabelProblem, centred, total_of
 from primum.labellings.sets import keys_of, margins_of
-from primum.labellings.streamed import RowSelection
+from primum.labellings.streamed import RowSelection, SweptPoint
 from primum.rows import joined_weights
-from primum.solvers.all_rows import BestSoFar, SampledProblem, SweptPoint, labels_on_path
+from primum.solvers.all_rows import BestSoFar, SampledProblem, labels_on_path
 from primum.solvers.newton import (
     MAX_STEPS_PER_SIGMA,
     SIGMA_GROWTH,
@@ -133,7 +133,7 @@ def surrogate_at(
     rows = exact.joined(sample.without(exact.positions))
     labels = problem.labels.take(rows.positions)
     q = labels.project(labels.centre - point.sigma * rows.columns.project(point.xi))
-    fixed = point.sweep.Mq - centred(rows.columns.accumulate(q))
+    fixed = point.Mq - centred(rows.columns.accumulate(q))
     return replace(
         problem,
         columns=rows.columns,
@@ -148,48 +148,54 @@ def follow_surrogates(
 ) -> tuple[BestSoFar, int]:
     """Return (the best labelling found with surrogates, iterations): a pass for each."""
     goal, iterations = full.problem.gap_within(tol), start.iterations
+    labels, columns = full.problem.labels, full.columns
     best, exact = BestSoFar(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
+    copied = sample.take(np.flatnonzero(sample.many)).columns
     xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, full.largest_band)
     for _ in range(MAX_SURROGATES):
-        point = full.look(xi, sigma, replace(close, apart=_values(sample, xi)))
+        # A pass, which collects no rows with many copies: those with their p (of the first class).
+        p = copied.project(xi)
+        apart = np.sort(p if p.ndim == 1 else p[:, 0])
+        point = columns.look(labels, xi, sigma, replace(close, apart=apart))
+        point = replace(point, Mq=centred(point.Mq))
         best = min((best, labels_on_path(full, point, goal)), key=lambda labelling: labelling.order)
         if best.suffices(goal) or iterations >= max_iter:
             break
-        exact = _with_collected(full, exact, point)
+
+        # The exact rows, and those that the pass has collected: not too many.
+        if point.can_be_solved and point.band is not None:
+            band = FormedColumns(*point.band.columns(columns.B))
+            collected = SurrogateRows.of(band, point.band.positions)
+            exact = collected.joined(exact.without(collected.positions))
+            most = EXACT_PER_DIMENSION * columns.shape[0] * n_contrasts(labels)
+            most = max(EXACT_ROWS, most, full.largest_band)
+            if len(exact.positions) > most:
+                margins = margins_of(labels.take(exact.positions), exact.columns.project(xi))
+                exact = exact.take(np.argpartition(margins, most)[:most])
+
+        # The next dual point, that of the surrogate.
         surrogate = surrogate_at(point, full.problem, exact, sample)
         enter = min(close.sigma, ENTRY_SHARE * sigma), xi
         last, steps = _solve(surrogate, enter, tol, max_iter - iterations)
         iterations += steps
+
+        # A sigma at which a pass collects about CLOSE_ROWS rows, undecided ones aside.
+        weight = surrogate.columns.weight
+        decided = keys_of(surrogate.labels.open(last.q)) == 0
+        margins = margins_of(surrogate.labels, last.p)[decided]
+        order = np.argsort(margins)
+        count = np.cumsum((np.ones(len(last.q)) if weight is None else weight)[decided][order])
+        some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * full.largest_band)))
+        width = margins[order[min(some, len(order) - 1)]] if len(order) else 0.0
         close = replace(
             close,
-            sigma=_close_sigma(full, surrogate, last),
+            sigma=float(1.0 / max(width, 1e-300)),
             before=xi,
             sigma_before=sigma,
             common=_common_faces(surrogate, last, 0.5 * close.limit),
         )
         xi, sigma = last.xi, last.sigma
     return best, iterations
-
-
-def _values(sample: SurrogateRows, xi: Floats) -> Floats:
-    """Return the sorted p (of the first class, if there are several) of rows with many copies."""
-    p = sample.take(np.flatnonzero(sample.many)).columns.project(xi)
-    return np.sort(p if p.ndim == 1 else p[:, 0])
-
-
-def _with_collected(full: SampledProblem, exact: SurrogateRows, point: SweptPoint) -> SurrogateRows:
-    """Return the exact rows and those that a sweep has collected, but not too many."""
-    band, labels = point.sweep.band, full.problem.labels
-    if band is None or not band.pieces:
-        return exact
-    collected = SurrogateRows.of(FormedColumns(*band.columns(full.columns.B)), band.positions)
-    exact = collected.joined(exact.without(collected.positions))
-    r = full.columns.shape[0]
-    most = max(EXACT_ROWS, EXACT_PER_DIMENSION * r * n_contrasts(labels), full.largest_band)
-    if len(exact.positions) <= most:
-        return exact
-    margins = margins_of(labels.take(exact.positions), exact.columns.project(point.xi))
-    return exact.take(np.argpartition(margins, most)[:most])
 
 
 def _solve(
@@ -235,15 +241,3 @@ def _common_faces(surrogate: LabelProblem, last: Point, most: float) -> tuple[in
     counts = np.bincount(which, weight) * (keys != 0)  # rows of key 0 are decided
     order = np.argsort(counts)
     return tuple(keys[order[np.cumsum(counts[order]) > most]].tolist())
-
-
-def _close_sigma(full: SampledProblem, surrogate: LabelProblem, last: Point) -> float:
-    """Return a sigma at which a pass collects about ``CLOSE_ROWS`` rows, undecided ones aside."""
-    labels, weight = surrogate.labels, surrogate.columns.weight
-    decided = keys_of(labels.open(last.q)) == 0
-    margins = margins_of(labels, last.p)[decided]
-    order = np.argsort(margins)
-    count = np.cumsum((np.ones(len(last.q)) if weight is None else weight)[decided][order])
-    some = int(np.searchsorted(count, min(CLOSE_ROWS, 0.25 * full.largest_band)))
-    width = margins[order[min(some, len(order) - 1)]] if len(order) else 0.0
-    return float(1.0 / max(width, 1e-300))
