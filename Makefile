@@ -24,7 +24,7 @@ $(READY): pyproject.toml lab/pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./lab
 	@touch $(READY)
 
-demo: $(READY)  ## compare the methods on a table with few labels: a verdict and a report
+demo: $(READY)  ## compare models on a table with few labels, and settle which is better
 	$(BIN)/python examples/demo.py
 
 test: lint types $(READY)  ## lint, types and all tests but the slow ones

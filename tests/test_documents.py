@@ -64,23 +64,48 @@ def test_block_for_the_gpu_runs(capsys):
     run_blocks("large-data.md", python_blocks(PAGES["large-data.md"]), capsys)
 
 
+def without_gap(text):
+    """Return the words of a certificate without its gap, whose digits rounding decides."""
+    return re.sub(r"\S+e-\d\d \(", "(", text).split()
+
+
 def test_certificate_page_quotes_the_certificate():
     page = PAGES["certificate.md"]
     namespace = {}
     exec(compile(python_blocks(page)[0], "certificate.md", "exec"), namespace)
     quoted = " ".join(re.findall(r"^> (.*)$", page, flags=re.MULTILINE))
-    # Rounding decides the digits of the gap.
-    same = [re.sub(r"\S+e-\d\d \(", "(", text) for text in (quoted, str(namespace["certificate"]))]
-    assert same[0].split() == same[1].split()
+    assert without_gap(quoted) == without_gap(str(namespace["certificate"]))
 
 
 @pytest.mark.slow
 def test_readme_prints_a_verdict(capsys):
-    (block,) = python_blocks((ROOT / "README.md").read_text())
+    block, _ = python_blocks((ROOT / "README.md").read_text())
     X, truth = load_breast_cancer(return_X_y=True)
     names = {"X": X, "y": np.where(np.arange(len(truth)) < 40, truth, -1)}
     exec(compile(block, "README.md", "exec"), names)
     assert str(names["clf"].verdict_) in capsys.readouterr().out
+
+
+def test_readme_shows_icls_and_quotes_its_certificate(capsys):
+    page = (ROOT / "README.md").read_text()
+    _, block = python_blocks(page)
+    assert len([line for line in block.splitlines() if line]) == 6
+    exec(compile(block, "README.md", "exec"), {})
+    quoted = " ".join(re.findall(r"^> (.*)$", page, flags=re.MULTILINE))
+    assert without_gap(quoted) == without_gap(capsys.readouterr().out)
+
+
+def test_readme_names_the_commands_that_need_only_make_together():
+    page, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
+    lines = [
+        line.split("#")[0].split() for line in page.splitlines() if line.startswith("    make")
+    ]
+    assert lines == [["make", "demo"], ["make", "test"]]
+    assert re.search(r"^    make demo .*\n    make test ", page, flags=re.MULTILINE)
+    assert re.search(r"^demo: \$\(READY\).*\n\t.* examples/demo.py$", makefile, flags=re.MULTILINE)
+    demo = (ROOT / "examples" / "demo.py").read_text()
+    assert 'run(\n        *("compare"' in demo
+    assert 'run("settle"' in demo
 
 
 def test_approximate_kernels_approach_the_exact_model_as_their_page_says(capsys):
