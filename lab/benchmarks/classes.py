@@ -102,9 +102,9 @@ def against_one_versus_rest(U, d, K, L, separation, largest, repeats):
 def two_classes_as_several(repeats, d, L, U=200_000):
     """Print the cost of two classes as points of a simplex, and return whether it is small."""
     from primum.equations import equations_of
-    from primum.labellings import ImplicitProblems, LeastSquaresFamily, Simplex
+    from primum.labellings import LeastSquaresFamily, Simplex, implicit_problems
     from primum.rows import ArrayRows, LabeledRows
-    from primum.solvers import solve_implicit
+    from primum.solvers import solve_problem
 
     X, y = gaussian_classes(1, L, d, 2, 0.2)
     X_u, _ = gaussian_classes(2, U, d, 2, 0.2)
@@ -115,8 +115,8 @@ def two_classes_as_several(repeats, d, L, U=200_000):
         equations = equations_of([labeled.rows, rows], alpha=0.0, fit_intercept=True)
         family = LeastSquaresFamily(equations, labeled, equations.design(rows))
         not_used = np.zeros((d, *Y.shape[1:])), np.zeros(Y.shape[1:])
-        problem = ImplicitProblems(family, 0.0, not_used, labels).of("labeled")
-        solution = solve_implicit(problem, solver="auto", tol=1e-8, max_iter=10_000)
+        problem = next(implicit_problems(family, 0.0, not_used, ["labeled"], labels))
+        solution = solve_problem(problem, solver="auto", tol=1e-8, max_iter=10_000)
         moment = family.unlabeled.weighted_sum(solution.labels)
         proof = problem.problem.judge(solution.labels, solution.dual, 1e-8, moment)
         assert proof.gap <= GAP

@@ -5,7 +5,7 @@ import pytest
 
 from generate import two_classes
 from primum import ICLSClassifier
-from primum.labellings.certificate import FitSummary, certify, is_proven
+from primum.labellings.certificate import certify, is_proven, judge
 from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.problem import FormedColumns, LabelProblem, Solution
 from primum.solvers import solve
@@ -25,12 +25,13 @@ def summary(**changes):
         "changed": 1,
         "distance": 0.01,
         "score_rounding": 1e-15,
+        "objective": None,
     }
-    return FitSummary(**{**values, **changes})
+    return values | changes
 
 
 def certified(problem, q, summary_of_fit, tol=1e-8):
-    return certify(problem, Solution(q, 1), summary_of_fit, metric="labeled", tol=tol)
+    return certify(problem, Solution(q, 1), **summary_of_fit, metric="labeled", tol=tol)
 
 
 def optimum(problem):
@@ -42,7 +43,7 @@ def test_an_optimal_labelling_is_certified(problem):
     assert proof.converged
     assert proof.gap <= 1e-9
     assert proof.moved
-    assert is_proven(problem, Solution(optimum(problem), 1), tol=1e-8)
+    assert is_proven(*judge(problem, Solution(optimum(problem), 1), 1e-8), 1e-8)
 
 
 def test_any_other_labelling_is_refused(problem, rng):
@@ -51,7 +52,7 @@ def test_any_other_labelling_is_refused(problem, rng):
         proof = certified(problem, q, summary())
         assert not proof.converged
         assert proof.objective - proof.gap <= best
-        assert not is_proven(problem, Solution(q, 1), tol=1e-8)
+        assert not is_proven(*judge(problem, Solution(q, 1), 1e-8), 1e-8)
         assert "did not reach its tolerance" in str(proof)
 
 

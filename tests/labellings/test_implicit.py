@@ -6,13 +6,13 @@ import pytest
 from primum.equations import equations_of, kernel_features
 from primum.equations.coordinates import coordinates_of
 from primum.labellings import (
-    ImplicitProblems,
     LeastSquaresFamily,
     implicit,
+    implicit_problems,
     kernel_family,
     kernel_problem,
 )
-from primum.labellings.family import LabeledLoss
+from primum.labellings.family import labeled_loss
 from primum.rows import ArrayRows, LabeledRows
 
 
@@ -30,7 +30,8 @@ def test_the_distance_is_the_labelled_loss(rng, n_labeled, n_classes, weighted, 
     coef, intercept = coordinates.decode(gamma)
     squares = (labeled.X @ coef + intercept - y) ** 2
     loss = np.sum(labeled.root**2 * squares.T) + labeled.total * alpha * np.sum(coef**2)
-    found = LabeledLoss.of(labeled, coordinates, alpha)
+    family = LeastSquaresFamily(coordinates, labeled, coordinates.design(ArrayRows(X)))
+    found = labeled_loss(family, alpha)
     distance = np.sum((found.W @ gamma - found.goal) ** 2)
     assert distance + found.rest == pytest.approx(loss, rel=1e-10)
 
@@ -39,7 +40,8 @@ def test_the_metric_and_the_basis_have_a_triangular_product(rng):
     X = rng.normal(size=(80, 8))
     labeled = LabeledRows(X[:20], rng.normal(size=20))
     coordinates = coordinates_of([ArrayRows(X)], alpha=0.0, fit_intercept=True)
-    B = LabeledLoss.of(labeled, coordinates, 0.0).W @ coordinates.full_basis.T
+    family = LeastSquaresFamily(coordinates, labeled, coordinates.design(ArrayRows(X)))
+    B = labeled_loss(family, 0.0).W @ coordinates.full_basis.T
     assert B.shape == (9, 9)
     assert not np.triu(B, 1).any()
 
@@ -51,7 +53,7 @@ def linear_and_kernel_problems(metric):
     labeled, others = LabeledRows(X[:20], y), ArrayRows(X[20:])
     equations = equations_of([labeled.rows, others], alpha=0.01, fit_intercept=True)
     family = LeastSquaresFamily(equations, labeled, equations.design(others))
-    yield lambda: ImplicitProblems(family, 0.01, (np.ones(3), 0.0)).of(metric)
+    yield lambda: next(implicit_problems(family, 0.01, (np.ones(3), 0.0), [metric]))
     features = kernel_features(X @ X.T, None, True)
     of_kernel = kernel_family(features, y, 0.01)
     twin = (np.zeros(features.rows.shape[1]), 0.0)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from generate import least_squares_family, several_classes, two_classes
-from primum import LeastSquaresClassifier
-from primum.labellings.implicit import ImplicitProblems
+from primum.labellings.implicit import implicit_problems
 from primum.reading.labels import targets_of
 from primum.rows import ArrayRows, LabeledRows
+from primum.solvers import fit_least_squares
 
 METRICS = (0.0, 0.3, 1.0, "labeled", "all", "euclidean")
 
@@ -21,12 +21,11 @@ def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_la
     X, codes, X_u, _ = make
     labeled = LabeledRows(X, targets_of(codes, n_classes), np.linspace(1, 2, n_labeled))
     family = least_squares_family(labeled, ArrayRows(X_u), alpha=alpha, fit_intercept=fit_intercept)
-    twin = LeastSquaresClassifier(alpha_labeled, fit_intercept=fit_intercept)._fitted_to(labeled)
-    problems = ImplicitProblems(family, alpha_labeled, twin)
-    together = problems.of_all(METRICS)
+    twin, _ = fit_least_squares(labeled, alpha=alpha_labeled, fit_intercept=fit_intercept)
+    together = implicit_problems(family, alpha_labeled, twin, METRICS)
     rng = np.random.default_rng(0)
     for metric, shared in zip(METRICS, together, strict=True):
-        alone = problems.of(metric)
+        (alone,) = implicit_problems(family, alpha_labeled, twin, [metric])
         assert (shared.determined, shared.tie_break) == (alone.determined, alone.tie_break)
         for _ in range(3):
             v = rng.normal(size=(40, 3) if n_classes == 3 else 40)

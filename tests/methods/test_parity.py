@@ -12,7 +12,7 @@ from primum import (
     SelfLearningClassifier,
     USMClassifier,
 )
-from primum.labellings import ImplicitProblems
+from primum.labellings import implicit_problems
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve
 from primum_lab.as_published import PublishedICLS
@@ -119,7 +119,7 @@ class TestFewerLabelsThanFeatures:
         labeled = LabeledRows(X, y.astype(float))
         family = least_squares_family(labeled, ArrayRows(X_u), alpha=0.0, fit_intercept=True)
         supervised = (theta[1:], theta[0] - mean @ theta[1:])
-        problem = ImplicitProblems(family, 0.0, supervised).of(metric)
+        problem = next(implicit_problems(family, 0.0, supervised, [metric]))
         q = solve(problem.problem, solver="newton", tol=1e-10, max_iter=1000).labels
         coef, intercept = family.equations.decode(family.gamma(q))
         expected = self.problem["methods"][method]["decision_test"]

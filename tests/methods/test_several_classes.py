@@ -17,10 +17,10 @@ from sklearn.metrics import accuracy_score
 from generate import least_squares_family, several_classes, two_classes
 from primum import EMLeastSquaresClassifier, ICLSClassifier, LeastSquaresClassifier, USMClassifier
 from primum.equations import normal
-from primum.labellings import ScoreComparison, measure_rows
 from primum.labellings.sets import Simplex, nearest_shares
 from primum.methods.least_squares.em import SoftLabelProblem
 from primum.rows import ArrayRows, LabeledRows
+from primum.solvers.implicit import measure_labels
 
 FAMILY = [
     LeastSquaresClassifier(),
@@ -232,10 +232,10 @@ def test_two_models_are_compared_by_class():
     one, other = (LeastSquaresClassifier(alpha).fit(X, y) for alpha in (0.0, 1.0))
     scores = [clf.decision_function(np.vstack([X, X_u])) for clf in (one, other)]
     models = one._score_parameters, other._score_parameters
-    found = measure_rows(family, ScoreComparison(*models, rounding=1e-12))
+    found = measure_labels(family, *models, 1e-12)
     assert found.squares == pytest.approx(np.sum((scores[0] - scores[1]) ** 2))
     assert found.changed == np.count_nonzero(one.predict(X_u) != other.predict(X_u)) > 0
-    same = measure_rows(family, ScoreComparison(models[0], models[0], rounding=1e-12))
+    same = measure_labels(family, models[0], models[0], 1e-12)
     assert (same.squares, same.changed) == (0.0, 0)
 
 
@@ -245,7 +245,7 @@ def test_a_change_within_rounding_is_none():
     coef = np.zeros((1, 3))
     one, other = (coef, np.array([1.0, 1.0 - 1e-9, 0.0])), (coef, np.array([1.0 - 1e-3, 1.0, 0.0]))
     for rounding, changed in ((1e-12, len(X_u)), (1e-9, 0)):
-        assert measure_rows(family, ScoreComparison(one, other, rounding)).changed == changed
+        assert measure_labels(family, one, other, rounding).changed == changed
 
 
 def test_two_classes_keep_one_score():

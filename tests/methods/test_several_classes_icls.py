@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 
 from generate import least_squares_family, several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.labellings import ImplicitProblems, Simplex, family
+from primum.labellings import Simplex, family, implicit_problems
 from primum.rows import ArrayRows, LabeledRows
-from primum.solvers import solve_implicit
+from primum.solvers import solve_problem
 from primum_lab.as_published import PublishedICLS
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -180,8 +180,8 @@ def solved_as_several_classes(clf, X, y, X_u, weight=None):
     family = least_squares_family(labeled, unlabeled, alpha=clf.alpha, fit_intercept=True)
     coef, level = clf.supervised_.coef_[0], clf.supervised_.intercept_[0] + 0.5
     twin = np.column_stack([-coef, coef]), np.array([1 - level, level])
-    problem = ImplicitProblems(family, clf.alpha, twin, Simplex(2)).of(clf.metric)
-    q = solve_implicit(problem, solver="auto", tol=clf.tol, max_iter=10_000).labels
+    problem = next(implicit_problems(family, clf.alpha, twin, [clf.metric], Simplex(2)))
+    q = solve_problem(problem, solver="auto", tol=clf.tol, max_iter=10_000).labels
     return *family.equations.decode(family.gamma(q)), q
 
 

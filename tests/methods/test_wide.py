@@ -8,8 +8,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 
 from primum import ICLSClassifier, ICLSClassifierCV, ICLSRegressor, ICLSRegressorCV
 from primum.equations import normal
-from primum.methods.icls import classifier
 from primum.methods.least_squares import grid_search
+from primum.solvers import implicit
 
 
 def texts(n_classes=3, n=60, d=150, n_labeled=15, seed=0):
@@ -35,7 +35,7 @@ def spans_of(monkeypatch, module):
 
 def both(monkeypatch, fit):
     """Return a fit to all columns, and one in the span of the rows."""
-    spans = spans_of(monkeypatch, classifier)
+    spans = spans_of(monkeypatch, implicit)
     known = fit()
     assert spans == []
     monkeypatch.setattr(normal, "MIN_SPAN_NUMBERS", 1)

@@ -6,7 +6,7 @@ import pytest
 from generate import least_squares_family
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.implicit import ImplicitProblems
+from primum.labellings.implicit import implicit_problems
 from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers.sample import sample_columns
@@ -45,7 +45,7 @@ def streamed_problem(kind):
         alpha=alpha,
         fit_intercept=kind != "no intercept",
     )
-    problem = ImplicitProblems(family, alpha, (np.zeros(X.shape[1]), 0.5)).of(0.2).problem
+    problem = next(implicit_problems(family, alpha, (np.zeros(X.shape[1]), 0.5), [0.2])).problem
     return problem, family.unlabeled.dot(problem.columns.B.T).T, weight_u
 
 

@@ -8,8 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.last_pass import LastPass
-from primum.methods.icls import classifier as _implicit
+from primum.solvers import implicit as _implicit
 
 
 @pytest.fixture(autouse=True)
@@ -176,13 +175,13 @@ def test_nearly_feasible_supervised_solutions_with_a_million_rows(n_labeled, mon
 def test_the_certificate_does_not_rely_on_sums_of_the_solver(monkeypatch):
     X, y, X_u = rows("plain")
     right = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
-    solve = _implicit.solve_implicit
+    solve = _implicit.solve_problem
 
     def wrong_moment(*args, **kwargs):
         solution = solve(*args, **kwargs)
         return replace(solution, moment=1.01 * solution.moment)
 
-    monkeypatch.setattr(_implicit, "solve_implicit", wrong_moment)
+    monkeypatch.setattr(_implicit, "solve_problem", wrong_moment)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(clf.coef_, right.coef_, rtol=1e-9)
     assert clf.certificate_.gap <= right.certificate_.gap + 1e-12
@@ -191,12 +190,15 @@ def test_the_certificate_does_not_rely_on_sums_of_the_solver(monkeypatch):
 
 def test_a_wrong_sum_costs_one_more_pass(monkeypatch):
     X, y, X_u = rows("plain")
-    right, measure = ICLSClassifier().fit(X, y, X_unlabeled=X_u), LastPass.measure
+    right, solve = ICLSClassifier().fit(X, y, X_unlabeled=X_u), _implicit.solve_problem
 
-    def presuming_wrongly(self, xi, q, moment):
-        return measure(self, xi, q, 1.01 * moment)
+    def presuming_wrongly(problem, *, measure, **settings):
+        def measure_another_model(xi, q, moment):
+            return measure(xi, q, 1.01 * moment)
 
-    monkeypatch.setattr(LastPass, "measure", presuming_wrongly)
+        return solve(problem, measure=measure_another_model, **settings)
+
+    monkeypatch.setattr(_implicit, "solve_problem", presuming_wrongly)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(clf.coef_, right.coef_, rtol=1e-9)
     assert clf.certificate_.passes == right.certificate_.passes + 1

@@ -8,7 +8,7 @@ import pytest
 from generate import least_squares_family
 from primum import ICLSClassifier
 from primum.labellings import family
-from primum.labellings.implicit import ImplicitProblems
+from primum.labellings.implicit import implicit_problems
 from primum.labellings.problem import FormedColumns, LabelProblem, centred
 from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of, undecided_rows
 from primum.labellings.streamed import RowSelection
@@ -99,7 +99,7 @@ def problem_of(X, y, X_u):
         LabeledRows(X, np.eye(y.max() + 1)[y]), ArrayRows(X_u), alpha=0.0, fit_intercept=True
     )
     zero = np.zeros((X.shape[1], y.max() + 1)), np.zeros(y.max() + 1)
-    return ImplicitProblems(data, alpha_labeled=0.0, supervised=zero).of("labeled").problem
+    return next(implicit_problems(data, 0.0, zero, ["labeled"])).problem
 
 
 def test_a_model_is_exact_at_its_point():

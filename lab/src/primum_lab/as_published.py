@@ -9,16 +9,12 @@ If the labelled rows do not determine the model, the authors' code ends near lab
 the supervised twin.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import primum
-from primum.equations import Linear, NormalEquations, equations_of
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import ClassData
-from primum.rows import Rows
 
 # Singular values below this fraction of the largest count as 0, as in the pseudo-inverse of R's
 # MASS package.
@@ -34,17 +30,9 @@ class PseudoInverse(LeastSquaresBase):
 
     rcond: float | None
 
-    def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
-        return equations_of(
-            parts, alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self.rcond
-        )
-
-    def _twin(self, alpha: float) -> primum.LeastSquaresClassifier:
-        return PublishedLeastSquares(alpha, fit_intercept=self.fit_intercept, rcond=self.rcond)
-
-    def _fit_twin(self, data: ClassData, alpha: float, fitted: Linear | None = None) -> Linear:
-        # A twin fitted earlier keeps every direction, so it can be reused only without rcond.
-        return super()._fit_twin(data, alpha, fitted if self.rcond is None else None)
+    @property
+    def _rcond(self) -> float | None:  # type: ignore[override]
+        return self.rcond
 
 
 class PublishedLeastSquares(PseudoInverse, primum.LeastSquaresClassifier):

@@ -1,19 +1,17 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
-from primum.labellings.certificate import Certificate, FitSummary, certify, is_proven
-from primum.labellings.family import LeastSquaresFamily
+from primum.labellings.certificate import Certificate, certify, is_proven, judge
+from primum.labellings.family import LeastSquaresFamily, labeled_loss, least_squares_family
 from primum.labellings.implicit import (
     METRICS,
     ImplicitProblem,
-    ImplicitProblems,
-    chosen_metric,
+    implicit_problem,
+    implicit_problems,
     metric_of_rows,
     share_of_all,
-    with_prior,
 )
 from primum.labellings.kernel_problem import kernel_family, kernel_problem
 from primum.labellings.labelling import HyperplaneLabels, Labelling, LabelsByValue, LabelsInFrame
-from primum.labellings.last_pass import PassMeasures, ScoreComparison, measure_rows
 from primum.labellings.prior import PriorProof, ShareBounds
 from primum.labellings.problem import LabelProblem, ProblemColumns, per_row
 from primum.labellings.sets import LabelInterval, LabelSet, Simplex, centres_of, is_uniform

@@ -11,8 +11,7 @@ from typing import Any
 from primum.equations.coordinates import EPS
 from primum.labellings.implicit import ImplicitProblem, share_of_all
 from primum.labellings.prior import PriorProof
-from primum.labellings.prior_problem import PriorProblem
-from primum.labellings.problem import LOSS_ROUNDING, LabelProblem, ProvenGap, Solution
+from primum.labellings.problem import LOSS_ROUNDING, ProvenGap, Solution
 
 # Shares of a converged fit may be outside their bounds by this much: a hundred times what the
 # solvers leave (``prior.MET_TOLERANCE``), and far below one row in most tables.
@@ -267,142 +266,110 @@ class Certificate:
         )
 
 
-@dataclass(frozen=True)
-class FitSummary:
-    """The measurements of a fit and its twin that do not follow from the problem.
+def judge(
+    implicit: ImplicitProblem, solution: Solution, tol: float
+) -> tuple[ProvenGap, ProvenGap | None, PriorProof | None]:
+    """Return (objective and its gap, distance to the twin and its gap, the proof for the shares).
 
-    ``score_rounding`` is the rounding error of a score, given the size of its summands.
-    ``objective`` is that of the fitted coefficients, if it can be measured on the labelled rows. It
-    differs from that of the labelling if the normal equations were not solved exactly, because of
-    rounding or an iterative solver, and the gap must include the difference.
+    The second is None unless the twin breaks a tie, the third unless there is a prior.
     """
-
-    labeled_loss: float
-    supervised_loss: float
-    supervised_objective: float
-    shift: float
-    changed: int
-    distance: float
-    score_rounding: float
-    objective: float | None = None
-
-
-def certify(
-    implicit: ImplicitProblem,
-    solution: Solution,
-    summary: FitSummary,
-    *,
-    metric: str | float,
-    tol: float,
-) -> Certificate:
-    """Return the certificate of a solution; its moment and slack must not be the solver's own."""
-    problem = implicit.problem
-    judged, prior = _judge_labelling(implicit, solution, tol)
-    judged_distance = _judge_distance(implicit, solution, judged)
-    rounding = LOSS_ROUNDING * (problem.scale + judged.objective)
-    if summary.objective is not None:
-        off = abs(summary.objective - judged.objective)
-        judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
-    rounding += summary.score_rounding
-    excess = judged.objective - summary.supervised_objective
-    feasible = bool(excess <= judged.gap + rounding)
-    converged = _converged(judged, judged_distance, prior, tol)
-    moved = _moved(problem, judged, judged_distance, summary) if converged else None
-    return Certificate(
-        labeled_loss=summary.labeled_loss,
-        supervised_loss=summary.supervised_loss,
-        objective=judged.objective,
-        supervised_objective=summary.supervised_objective,
-        gap=judged.gap,
-        tol=tol,
-        converged=converged,
-        supervised_feasible=feasible,
-        shift=summary.shift,
-        # If no labelling attains the twin, that is proof enough, whatever else is not proven.
-        moved=moved if feasible or problem.n_rows == 0 else True,
-        changed=summary.changed,
-        n_unlabeled=problem.n_rows,
-        metric=metric,
-        determined=implicit.determined,
-        tie_break=implicit.tie_break,
-        distance=summary.distance,
-        distance_gap=None if judged_distance is None else judged_distance.gap,
-        iterations=solution.iterations,
-        passes=problem.columns.passes,
-        prior=prior,
-    )
+    problem, tie, q, moment = implicit.problem, implicit.tie, solution.labels, solution.moment
+    if implicit.prior is not None and solution.multipliers.size:
+        nu, bounds = solution.multipliers, implicit.prior.prior.shares
+        judged, shares = implicit.prior.judge(q, nu, moment, solution.dual, tol)
+        signed = problem.loss_unit * bounds.signed(nu, shares)
+        return judged, None, PriorProof(bounds.low, bounds.high, shares, signed)
+    judged = problem.judge(q, solution.dual, tol, moment, solution.slack)
+    if tie is None:
+        if not judged.within(tol):
+            # No model has a lower objective than the twin. If labels may be huge, their bounds
+            # magnify the rounding of every other dual point.
+            above = judged.objective - problem.loss_floor + EPS * judged.objective
+            judged = replace(judged, gap=min(judged.gap, above))
+        return judged, None, None
+    # The least loss over all models is another lower bound.
+    above = problem.loss_unit * tie.excess(tie.reached(q, moment))
+    judged = replace(judged, gap=min(judged.gap, above))
+    if solution.pull is None:
+        return judged, None, None
+    return judged, tie.judge(q, solution.pull, judged.gap / problem.loss_unit, moment), None
 
 
-def is_proven(implicit: ImplicitProblem, solution: Solution, *, tol: float) -> bool:
-    """Return whether a solution is proven to be optimal within tol, as ``certify`` does."""
-    judged, prior = _judge_labelling(implicit, solution, tol)
-    return _converged(judged, _judge_distance(implicit, solution, judged), prior, tol)
-
-
-def _converged(
+def is_proven(
     judged: ProvenGap, distance: ProvenGap | None, prior: PriorProof | None, tol: float
 ) -> bool:
+    """Return whether what is judged is within a tolerance."""
     if prior is not None and prior.violation > SHARE_TOLERANCE:
         return False
     # A labelled loss known within tol determines M_1 q, and so the distance, within tol**0.5.
     return judged.within(tol) and (distance is None or distance.within(tol**0.5))
 
 
-def _judge_labelling(
-    implicit: ImplicitProblem, solution: Solution, tol: float
-) -> tuple[ProvenGap, PriorProof | None]:
-    """Return the objective of a labelling and its gap, and the proof for its shares."""
-    if implicit.prior is not None and solution.multipliers.size:
-        return _judge_prior(implicit.prior, solution, tol)
-    q, moment = solution.labels, solution.moment
-    judged = implicit.problem.judge(q, solution.dual, tol, moment, solution.slack)
-    if implicit.tie is None:
-        return _above_the_twin(implicit.problem, judged, tol), None
-    # The least loss over all models is another lower bound.
-    above = implicit.tie.excess(implicit.tie.reached(q, moment))
-    return replace(judged, gap=min(judged.gap, implicit.problem.loss_unit * above)), None
+def certify(
+    implicit: ImplicitProblem,
+    solution: Solution,
+    *,
+    labeled_loss: float,
+    supervised_loss: float,
+    objective: float | None,
+    supervised_objective: float,
+    shift: float,
+    changed: int,
+    distance: float,
+    score_rounding: float,
+    metric: str | float,
+    tol: float,
+) -> Certificate:
+    """Return the certificate of a solution; its moment and slack must not be the solver's own.
 
-
-def _above_the_twin(problem: LabelProblem, judged: ProvenGap, tol: float) -> ProvenGap:
-    """Tighten a judgement that is not within tol: no model has a lower objective than the twin.
-
-    If labels may be huge, their bounds magnify the rounding of every other dual point.
+    ``objective`` is that of the fitted coefficients, if it can be measured on the labelled rows,
+    and ``score_rounding`` the rounding error of a score, given the size of its summands.
     """
-    if judged.within(tol):
-        return judged
-    rounding = EPS * judged.objective
-    return replace(judged, gap=min(judged.gap, judged.objective - problem.loss_floor + rounding))
+    problem = implicit.problem
+    judged, judged_distance, prior = judge(implicit, solution, tol)
+    distance_gap = None if judged_distance is None else judged_distance.gap
 
+    # The objective of the model differs from that of the labelling if the normal equations were
+    # not solved exactly, because of rounding or an iterative solver.
+    rounding = LOSS_ROUNDING * (problem.scale + judged.objective)
+    if objective is not None:
+        off = abs(objective - judged.objective)
+        judged = replace(judged, gap=judged.gap + (off if off > rounding else 0.0))
+    excess = judged.objective - supervised_objective
+    feasible = bool(excess <= judged.gap + (rounding + score_rounding))
+    converged = is_proven(judged, judged_distance, prior, tol)
 
-def _judge_prior(
-    prior: PriorProblem, solution: Solution, tol: float
-) -> tuple[ProvenGap, PriorProof]:
-    nu = solution.multipliers
-    judged, shares = prior.judge(solution.labels, nu, solution.moment, solution.dual, tol)
-    bounds, unit = prior.prior.shares, prior.problem.loss_unit
-    return judged, PriorProof(bounds.low, bounds.high, shares, unit * bounds.signed(nu, shares))
-
-
-def _judge_distance(
-    implicit: ImplicitProblem, solution: Solution, judged: ProvenGap
-) -> ProvenGap | None:
-    """Return the squared distance to the twin and its gap, if it breaks the tie."""
-    if implicit.tie is None or solution.pull is None:
-        return None
-    gap = judged.gap / implicit.problem.loss_unit
-    return implicit.tie.judge(solution.labels, solution.pull, gap, solution.moment)
-
-
-def _moved(
-    problem: LabelProblem, judged: ProvenGap, distance: ProvenGap | None, summary: FitSummary
-) -> bool | None:
-    """Return whether the scores moved; None if the gaps are too large to decide."""
-    if problem.n_rows == 0:
-        return False
-    # The gap is the uncertainty of a squared quantity; that of the scores is its square root.
-    gap = max(judged.gap / problem.scale, 0.0 if distance is None else distance.gap)
-    uncertain = 10 * gap**0.5
-    same = max(SCORE_TOLERANCE, 10 * summary.score_rounding, min(uncertain, MAX_EXPLAINED_SHIFT))
-    if summary.shift <= same:
-        return False
-    return True if summary.shift > uncertain else None
+    # Did the scores move? The gap is the uncertainty of a squared quantity; that of the scores is
+    # its square root.
+    moved: bool | None = False
+    if problem.n_rows:
+        gap = max(judged.gap / problem.scale, distance_gap or 0.0)
+        uncertain = 10 * gap**0.5
+        same = max(SCORE_TOLERANCE, 10 * score_rounding, min(uncertain, MAX_EXPLAINED_SHIFT))
+        moved = False if shift <= same else True if shift > uncertain else None
+    if not converged:
+        moved = None
+    if not feasible and problem.n_rows:  # no labelling attains the twin: that is proof enough
+        moved = True
+    return Certificate(
+        labeled_loss=labeled_loss,
+        supervised_loss=supervised_loss,
+        objective=judged.objective,
+        supervised_objective=supervised_objective,
+        gap=judged.gap,
+        tol=tol,
+        converged=converged,
+        supervised_feasible=feasible,
+        shift=shift,
+        moved=moved,
+        changed=changed,
+        n_unlabeled=problem.n_rows,
+        metric=metric,
+        determined=implicit.determined,
+        tie_break=implicit.tie_break,
+        distance=distance,
+        distance_gap=distance_gap,
+        iterations=solution.iterations,
+        passes=problem.columns.passes,
+        prior=prior,
+    )

@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 from sklearn.utils.extmath import row_norms
 
 from primum._typing import Floats
-from primum.equations import Design, Linear, by_row
+from primum.equations import Design, by_row, equations_of
 from primum.equations.coordinates import (
     MIN_ACCURATE_RCOND,
     VALUE_ROUNDING,
@@ -32,7 +32,7 @@ from primum.labellings.labelling import Labelling
 from primum.labellings.problem import FormedColumns, ProblemColumns
 from primum.labellings.sets import LabelSet, any_class
 from primum.labellings.streamed import ColumnSums, StreamedColumns
-from primum.rows import LabeledRows
+from primum.rows import LabeledRows, Rows
 
 # M is formed up to this many numbers (16 MB) and rows: with more rows, a few passes over all are
 # faster than many over M. ...
@@ -71,22 +71,6 @@ class LeastSquaresFamily:
                 "example with TruncatedSVD(200), and use a ridge."
             )
         return coordinates
-
-    def labeled_loss(self, alpha_labeled: float) -> "LabeledLoss":
-        """Return the labelled loss in these coordinates."""
-        return LabeledLoss.of(self.labeled, self.coordinates, alpha_labeled)
-
-    def determined_twin(self, loss: "LabeledLoss") -> Linear | None:
-        """Return the (coefficients, intercept) with the smallest labelled loss.
-
-        They follow from the factorisation that the problem needs anyway. The result is None if the
-        labelled rows may not determine them, or are so few that the twin is fitted in the row
-        space.
-        """
-        n_columns, rank = self.coordinates.basis.shape
-        if not loss.well_determined or rank < n_columns or len(self.labeled.y) <= n_columns:
-            return None
-        return self.coordinates.decode(lapack.dtrtrs(loss.W, loss.goal, lower=1)[0])
 
     def gamma(self, q: Floats | Labelling, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
@@ -133,66 +117,70 @@ class LeastSquaresFamily:
         return self.unlabeled.dot(self.equations.expand(gamma))
 
 
-@dataclass(frozen=True)
-class LabeledLoss:
+def least_squares_family(
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    *,
+    alpha: float,
+    fit_intercept: bool,
+    rcond: float | None = None,
+) -> LeastSquaresFamily:
+    """Return the fits to labelled rows and to any labels of the unlabelled ones."""
+    parts = [labeled.rows, unlabeled]
+    equations = equations_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
+    return LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
+
+
+class Loss:
     """The labelled loss ``|| W gamma - goal ||^2 + rest``, summed over rows.
+
+    ``rcond`` is a cheap estimate of the reciprocal condition of W, 0 if W has fewer rows than
+    columns, and ``well_determined`` whether it shows that the minimum is unique, with a safety
+    factor of 100.
+    """
+
+    def __init__(self, W: Floats, goal: Floats, rest: float) -> None:
+        self.W, self.goal, self.rest = W, goal, rest
+        rows, columns = W.shape
+        self.rcond = 1.0 if columns == 0 else 0.0
+        if 0 < columns <= rows:
+            sizes = np.abs(W)
+            bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
+            self.rcond = float(lapack.dpocon(W, bound, uplo="L")[0]) ** 0.5
+        self.well_determined = self.rcond > 100 * DETERMINED_TOLERANCE
+
+    @cached_property
+    def determined(self) -> bool:
+        """Whether the gamma with the smallest loss is unique."""
+        rows, columns = self.W.shape
+        if self.well_determined or rows < columns:
+            return self.well_determined
+        singular = np.linalg.svd(self.W, compute_uv=False)
+        return bool(singular[-1] > DETERMINED_TOLERANCE * singular[0])
+
+
+def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> Loss:
+    """Return the labelled loss of a family's coordinates, by a QR factorisation.
 
     Rounding would be amplified in directions that the labelled rows leave open and a small ridge
     determines: if e is the rounding of the rows along such a direction and r^2 its ridge, gamma is
     wrong by ``e'(y - Z gamma) / r^2``. So the rows are first reduced to as many as their rank
     (``_reduced``), and these have hardly any residual.
     """
-
-    W: Floats
-    goal: Floats
-    rest: float
-
-    @classmethod
-    def of(
-        cls, labeled: LabeledRows, coordinates: Coordinates, alpha_labeled: float
-    ) -> "LabeledLoss":
-        """Return the labelled loss in the given coordinates, by a QR factorisation."""
-        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-        Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
-        if labeled.weight is not None:
-            Z, y = Z * labeled.root[:, None], by_row(y, labeled.root)
-        if alpha_labeled == 0:
-            return cls(*_triangular(Z, y))
-        ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
-        loss = cls(*_triangular(*_with_ridge(Z, y, ridge)))
-        if loss.reciprocal_condition > MIN_ACCURATE_RCOND**0.5:
-            return loss
-        rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
-        W, goal, further_rest = _triangular(*_with_ridge(rows, goal, ridge))
-        return cls(W, goal, rest + further_rest)
-
-    @cached_property
-    def reciprocal_condition(self) -> float:
-        """A cheap estimate of the reciprocal condition of W; 0 if W has fewer rows than columns."""
-        rows, columns = self.W.shape
-        if columns == 0:
-            return 1.0
-        if rows < columns:
-            return 0.0
-        sizes = np.abs(self.W)
-        bound = float(sizes.sum(axis=0).max(initial=0.0) * sizes.sum(axis=1).max(initial=0.0))
-        return float(lapack.dpocon(self.W, bound, uplo="L")[0]) ** 0.5
-
-    @property
-    def well_determined(self) -> bool:
-        """Whether the condition shows that the minimum is unique, with a safety factor of 100."""
-        return self.reciprocal_condition > 100 * DETERMINED_TOLERANCE
-
-    @cached_property
-    def determined(self) -> bool:
-        """Whether the gamma with the smallest loss is unique."""
-        if self.well_determined:
-            return True
-        rows, columns = self.W.shape
-        if rows < columns:
-            return False
-        singular = np.linalg.svd(self.W, compute_uv=False)
-        return bool(singular[-1] > DETERMINED_TOLERANCE * singular[0])
+    labeled, coordinates = family.labeled, family.coordinates
+    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+    Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
+    if labeled.weight is not None:
+        Z, y = Z * labeled.root[:, None], by_row(y, labeled.root)
+    if alpha_labeled == 0:
+        return Loss(*_triangular(Z, y))
+    ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]
+    loss = Loss(*_triangular(*_with_ridge(Z, y, ridge)))
+    if loss.rcond > MIN_ACCURATE_RCOND**0.5:
+        return loss
+    rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
+    W, goal, further_rest = _triangular(*_with_ridge(rows, goal, ridge))
+    return Loss(W, goal, rest + further_rest)
 
 
 def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:

@@ -45,7 +45,7 @@ for every s: the matrices ``M = W Z_u'`` differ only in the scale of their rows,
 them is computed from the unlabelled rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,7 +56,12 @@ from primum.equations import Linear, by_row
 from primum.equations.coordinates import MIN_ACCURATE_RCOND, coordinates_of
 from primum.equations.design import View, product
 from primum.equations.normal import forms_normal_matrix
-from primum.labellings.family import DETERMINED_TOLERANCE, LabeledLoss, LeastSquaresFamily
+from primum.labellings.family import (
+    DETERMINED_TOLERANCE,
+    LeastSquaresFamily,
+    Loss,
+    labeled_loss,
+)
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import ShareBounds
@@ -68,7 +73,8 @@ from primum.rows import ArrayRows, LabeledRows
 
 # The weight s of all rows, from 0 to 1, in every metric by name; NaN where W is no mixture.
 METRIC_SHARES = {"labeled": 0.0, "all": 1.0, "euclidean": np.nan}
-# "auto" stands for another metric, which ``chosen_metric`` determines.
+# "auto" stands for another metric, which ``fit_implicit`` and
+# ``metric_of_rows`` determine.
 METRICS = ("auto", *METRIC_SHARES)
 # Z_l'Z_l is subtracted from Z'Z, the identity, up to this norm: at most one bit then cancels.
 MAX_LABELED_PART = 0.5
@@ -94,46 +100,26 @@ def no_metric(metric: str | float) -> ValueError:
     return ValueError(f"The metric {metric!r} has no matrix W for these models.")
 
 
-def chosen_metric(
-    metric: str | float, family: LeastSquaresFamily, alpha_labeled: float, loss: LabeledLoss | None
-) -> str | float:
-    """Return the metric of a linear fit; ``loss`` is its labelled loss, if that is factorised."""
-    if metric != "auto":
-        return metric
-    coordinates = family.equations.coordinates
-    if loss is not None and not loss.determined:
-        return SHARE_IF_UNDETERMINED
-    if coordinates is not None and coordinates.ridge == 0 and alpha_labeled == 0:
-        n_columns, rank = coordinates.basis.shape
-        if rank == n_columns:  # the loss, in coordinates of all columns, is determined: no ridge
-            return "labeled"
-    return metric_of_rows(metric, family.labeled, family.equations.fit_intercept)
-
-
 def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: bool) -> str | float:
-    """Return the metric of a fit to labelled rows, from these rows alone."""
+    """Return the metric of a fit to labelled rows, from these rows alone.
+
+    Sparse rows with so many columns that their products are not formed count as if they did not
+    determine all coefficients.
+    """
     if metric != "auto":
         return metric
-    return "labeled" if _has_full_column_rank(labeled, fit_intercept) else SHARE_IF_UNDETERMINED
-
-
-def _has_full_column_rank(labeled: LabeledRows, fit_intercept: bool) -> bool:
-    """Return whether rows of positive weight, with the intercept, determine all coefficients.
-
-    Sparse rows with so many columns that their products are not formed count as if they did not.
-    """
     X, n_columns = labeled.X, labeled.X.shape[1]
     if labeled.weight is not None and not (labeled.weight > 0).all():
         X = X[np.flatnonzero(labeled.weight > 0)]
     if X.shape[0] < n_columns + int(fit_intercept):
-        return False
+        return SHARE_IF_UNDETERMINED
     if n_columns == 0:
-        return True
+        return "labeled"
     rows = ArrayRows(X)
     if not forms_normal_matrix([rows]):
-        return False
+        return SHARE_IF_UNDETERMINED
     coordinates = coordinates_of([rows], alpha=0.0, fit_intercept=fit_intercept)
-    return coordinates.basis.shape[1] == n_columns
+    return "labeled" if coordinates.basis.shape[1] == n_columns else SHARE_IF_UNDETERMINED
 
 
 @dataclass(frozen=True)
@@ -166,80 +152,79 @@ class ImplicitProblem:
         return "half" if self.tie is None else "twin"
 
 
-@dataclass(frozen=True)
-class ImplicitProblems:
-    """The problems of one supervised twin and one label set, for any metric.
-
-    Attributes
-    ----------
-    family : LeastSquaresFamily
-        The fits to all rows.
-    alpha_labeled : float
-        Ridge of the labelled loss.
-    supervised : (coefficients, intercept)
-        Those of the twin.
-    labels : LabelSet or None
-        The label sets of the unlabelled rows; None means [0, 1] or the simplex.
-    loss : LabeledLoss or None
-        The labelled loss, if known.
-    tie_break : {"twin", "half"}
-        How ties are broken.
-    """
-
-    family: LeastSquaresFamily
-    alpha_labeled: float
-    supervised: Linear
-    labels: LabelSet | None = None
-    loss: LabeledLoss | None = None
-    tie_break: str = "twin"
-
-    def of(self, metric: str | float) -> ImplicitProblem:
-        """Return the problem of a metric."""
-        family, coordinates, share = self.family, self.family.coordinates, share_of_all(metric)
-        labels, twin = family.label_sets(self.labels), coordinates.encode(*self.supervised)
-        total = family.labeled.total
-        unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
-        if metric == "euclidean":
-            W = np.linalg.qr(coordinates.full_basis)[1]
-            goal = W @ twin
-            # Coefficients have units: measure relative to the supervised ones.
-            scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
-        elif np.isnan(share):
-            raise no_metric(metric)
-        else:
-            loss = self.loss or family.labeled_loss(self.alpha_labeled)
-            W, goal = loss.W, loss.goal
-            if share > 0:
-                W = _mixed_metric(loss.W, share, coordinates.weight / total)
-                goal, unit = W @ twin, 2.0 / coordinates.weight
-            else:
-                determined = loss.determined or family.unlabeled.n_rows == 0
-                if not determined and self.tie_break != "half":
-                    return _tied_problem(family, labels, loss, twin, unit)
-                floor = 0.5 * unit * loss.rest
-        target = goal - W @ coordinates.solve(family.labeled_sum)
-        problem = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
-        return ImplicitProblem(without_level(problem, coordinates.fit_intercept), determined)
-
-    def of_all(self, metrics: Sequence[str | float]) -> list[ImplicitProblem]:
-        """Return the problems of several metrics, which share most of their work."""
-        axes = _MetricAxes(self) if len(metrics) > 1 else None
-        return [
-            (axes and axes.problem(share_of_all(metric))) or self.of(metric) for metric in metrics
-        ]
-
-
-def with_prior(
-    implicit: ImplicitProblem, family: LeastSquaresFamily, shares: ShareBounds
+def implicit_problem(
+    family: LeastSquaresFamily,
+    loss: Loss,
+    supervised: Linear,
+    labels: LabelSet | None,
+    shares: ShareBounds | None,
+    metric: str | float,
+    tie_break: str = "twin",
 ) -> ImplicitProblem:
-    """Return the problem with bounds on the shares of the classes among the unlabelled rows."""
-    if implicit.tie is not None:
+    """Return the problem of a metric, with bounds on the shares of the classes if there are any.
+
+    ``supervised`` is the twin's (coefficients, intercept); labels of None mean [0, 1] or the
+    simplex. ``tie_break`` is "twin" or "half".
+    """
+    coordinates, total, share = family.coordinates, family.labeled.total, share_of_all(metric)
+    labels, twin = family.label_sets(labels), coordinates.encode(*supervised)
+    unit, floor, scale, determined = 2.0 / total, 0.0, 1.0, True
+    # W, and its product with the twin.
+    if metric == "euclidean":
+        W = np.linalg.qr(coordinates.full_basis)[1]
+        goal = W @ twin
+        # Coefficients have units: measure relative to the supervised ones.
+        scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
+    elif share == 0:
+        determined = loss.determined or family.unlabeled.n_rows == 0
+        W, goal, floor = loss.W, loss.goal, 0.5 * unit * loss.rest
+    elif share > 0:  # W'W = (1 - s) n/L H + s I
+        W = np.eye(loss.W.shape[1])
+        if share < 1:
+            weighted = ((1 - share) * (coordinates.weight / total)) ** 0.5 * loss.W
+            W = np.asarray(np.linalg.qr(np.vstack([weighted, share**0.5 * W]), mode="r"))
+        goal, unit = W @ twin, 2.0 / coordinates.weight
+    else:
+        raise no_metric(metric)
+    if not determined and tie_break != "half":
+        problem = nearest_twin_problem(family, labels, loss, twin, unit)
+    else:
+        target = goal - W @ coordinates.solve(family.labeled_sum)
+        plain = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
+        problem = ImplicitProblem(without_level(plain, coordinates.fit_intercept), determined)
+    if shares is None or family.unlabeled.n_rows == 0:
+        return problem
+    if problem.tie is not None:
         raise ValueError(
             f"The {len(family.labeled.y)} labelled rows do not determine the model, and a prior "
             "then needs a ridge or another metric: pass alpha above 0 or, for example, metric=0.2."
         )
-    total = family.equations.weight - family.labeled.total
-    return replace(implicit, prior=prior_problem(implicit.problem, shares, total))
+    weight = family.equations.weight - total
+    return replace(problem, prior=prior_problem(problem.problem, shares, weight))
+
+
+def implicit_problems(
+    family: LeastSquaresFamily,
+    alpha_labeled: float,
+    supervised: Linear,
+    metrics: Sequence[str | float],
+    labels: LabelSet | None = None,
+    shares: ShareBounds | None = None,
+) -> Iterator[ImplicitProblem]:
+    """Yield the problems of several metrics, which share most of their work."""
+    loss: Loss | None = None
+    shared: dict[str | float, ImplicitProblem] = {}
+    if len(metrics) > 1:
+        shared = diagonal_problems(family, alpha_labeled, supervised, labels, metrics)
+    for metric in metrics:
+        problem = shared.get(metric)
+        if problem is None:
+            loss = loss or labeled_loss(family, alpha_labeled)
+            problem = implicit_problem(family, loss, supervised, labels, shares, metric)
+        elif shares is not None and family.unlabeled.n_rows:
+            total = family.equations.weight - family.labeled.total
+            problem = replace(problem, prior=prior_problem(problem.problem, shares, total))
+        yield problem
 
 
 def _columns(family: LeastSquaresFamily, W: Floats) -> ProblemColumns:
@@ -285,17 +270,8 @@ class _Ones(Labelling):
         return view.convert(np.ones(view.block.n_rows))
 
 
-def _mixed_metric(labeled: Floats, share: float, rows_per_label: float) -> Floats:
-    """Return W with ``W'W = (1 - share) rows_per_label labeled'labeled + share I``."""
-    identity = np.eye(labeled.shape[1])
-    if share == 1.0:
-        return identity
-    weighted = ((1 - share) * rows_per_label) ** 0.5 * labeled
-    return np.asarray(np.linalg.qr(np.vstack([weighted, share**0.5 * identity]), mode="r"))
-
-
-def _tied_problem(
-    family: LeastSquaresFamily, labels: LabelSet, loss: LabeledLoss, twin: Floats, unit: float
+def nearest_twin_problem(
+    family: LeastSquaresFamily, labels: LabelSet, loss: Loss, twin: Floats, unit: float
 ) -> ImplicitProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
     coordinates, (U, S, Vt) = family.coordinates, np.linalg.svd(loss.W)
@@ -313,64 +289,53 @@ def _tied_problem(
     return ImplicitProblem(tie.loss(unit, floor), False, tie)
 
 
-class _MetricAxes:
-    """The directions V in which the labelled metric and that of all rows are both diagonal."""
+def diagonal_problems(
+    family: LeastSquaresFamily,
+    alpha_labeled: float,
+    supervised: Linear,
+    labels: LabelSet | None,
+    metrics: Sequence[str | float],
+) -> dict[str | float, ImplicitProblem]:
+    """Return the problems of metrics with an s and without a tie, which differ in scales only.
 
-    def __init__(self, problems: ImplicitProblems) -> None:
-        self.family = family = problems.family
-        self.labels, coordinates = family.label_sets(problems.labels), family.coordinates
-        self.loss = loss = _DiagonalLoss.of(family, problems.alpha_labeled)
-        self.columns = family.columns(loss.Vt @ coordinates.full_basis.T)
-        self.of_labeled = loss.Vt @ coordinates.solve(family.labeled_sum)
-        self.twin = loss.Vt @ coordinates.encode(*problems.supervised)
-
-    def problem(self, share: float) -> ImplicitProblem | None:
-        """Return the problem of the metric s, or None if it has a tie or the metric has no s."""
-        loss, weight = self.loss, self.family.equations.weight
-        if share > 0:
-            scale = np.sqrt((1 - share) * weight / self.family.labeled.total * loss.S**2 + share)
-            goal = by_row(self.twin - self.of_labeled, scale)
-            return self._problem(scale, goal, 2.0 / weight, 0.0)
-        if share == 0 and loss.determined:
-            unit = 2.0 / self.family.labeled.total
-            goal = loss.goal - by_row(self.of_labeled, loss.S)
-            return self._problem(loss.S, goal, unit, 0.5 * unit * loss.rest)
-        return None
-
-    def _problem(self, scale: Floats, goal: Floats, unit: float, floor: float) -> ImplicitProblem:
-        columns = self.columns if (scale == 1.0).all() else self.columns.scaled(scale)
-        problem = LabelProblem(columns, goal, self.labels, unit, floor)
-        return ImplicitProblem(without_level(problem, self.family.equations.fit_intercept))
-
-
-@dataclass(frozen=True)
-class _DiagonalLoss:
-    """The labelled loss ``|| S V'gamma - goal ||^2 + rest``, summed over rows."""
-
-    S: Floats
-    Vt: Floats
-    goal: Floats
-    rest: float
-    determined: bool
-
-    @classmethod
-    def of(cls, family: LeastSquaresFamily, alpha_labeled: float) -> "_DiagonalLoss":
-        """Return the loss, from H if it is well-conditioned: that takes a third of the time."""
-        coordinates, labeled = family.coordinates, family.labeled
-        T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-        Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
-        H = Z.T @ Z
-        if alpha_labeled > 0:
-            H += labeled.total * alpha_labeled * (T[first:].T @ T[first:])
-        squares, V = np.linalg.eigh(H)
-        if len(squares) == 0 or squares[0] <= MIN_ACCURATE_RCOND * squares[-1]:
-            return cls._of_rows(family.labeled_loss(alpha_labeled))
-        S, y = np.sqrt(squares), by_row(labeled.y, labeled.root)
-        goal = by_row(V.T @ (Z.T @ y), 1.0 / S)
-        return cls(S, V.T, goal, max(float(np.vdot(y, y) - np.vdot(goal, goal)), 0.0), True)
-
-    @classmethod
-    def _of_rows(cls, loss: LabeledLoss) -> "_DiagonalLoss":
+    In the directions V, the labelled metric and that of all rows are both diagonal: the labelled
+    loss is ``|| S V'gamma - goal ||^2 + rest``, summed over rows.
+    """
+    # The labelled loss, from H if it is well-conditioned: that takes a third of the time.
+    coordinates, labeled, determined = family.coordinates, family.labeled, True
+    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
+    Z = coordinates.design(labeled.rows).dot(T) * labeled.root[:, None]
+    H = Z.T @ Z
+    if alpha_labeled > 0:
+        H += labeled.total * alpha_labeled * (T[first:].T @ T[first:])
+    squares, V = np.linalg.eigh(H)
+    if len(squares) == 0 or squares[0] <= MIN_ACCURATE_RCOND * squares[-1]:
+        loss = labeled_loss(family, alpha_labeled)
         U, S, Vt = np.linalg.svd(loss.W)
         S = np.concatenate([S, np.zeros(len(Vt) - len(S))])
-        return cls(S, Vt, U.T @ loss.goal, loss.rest, loss.determined)
+        goal, rest, determined = U.T @ loss.goal, loss.rest, loss.determined
+    else:
+        S, Vt, y = np.sqrt(squares), V.T, by_row(labeled.y, labeled.root)
+        goal = by_row(V.T @ (Z.T @ y), 1.0 / S)
+        rest = max(float(np.vdot(y, y) - np.vdot(goal, goal)), 0.0)
+
+    # One matrix of the unlabelled rows for all metrics.
+    labels, weight = family.label_sets(labels), family.equations.weight
+    columns = family.columns(Vt @ coordinates.full_basis.T)
+    of_labeled = Vt @ coordinates.solve(family.labeled_sum)
+    twin = Vt @ coordinates.encode(*supervised)
+    problems: dict[str | float, ImplicitProblem] = {}
+    for metric in metrics:
+        share = share_of_all(metric)
+        if share > 0:
+            scale = np.sqrt((1 - share) * weight / labeled.total * S**2 + share)
+            target, unit, floor = by_row(twin - of_labeled, scale), 2.0 / weight, 0.0
+        elif share == 0 and determined:
+            scale, unit = S, 2.0 / labeled.total
+            target, floor = goal - by_row(of_labeled, S), 0.5 * unit * rest
+        else:  # the metric has no s, or its problem has a tie
+            continue
+        scaled = columns if (scale == 1.0).all() else columns.scaled(scale)
+        plain = LabelProblem(scaled, target, labels, unit, floor)
+        problems[metric] = ImplicitProblem(without_level(plain, family.equations.fit_intercept))
+    return problems

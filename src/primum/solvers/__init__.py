@@ -5,7 +5,7 @@ from primum.solvers.base import (
     ONE_NUMBER,
     SOLVERS,
     check_solver,
-    chosen_solver,
     solve,
-    solve_implicit,
+    solve_problem,
 )
+from primum.solvers.implicit import ImplicitFit, fit_implicit, fit_least_squares, solve_and_prove

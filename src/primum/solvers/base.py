@@ -11,6 +11,7 @@ solution as its anchor.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -59,19 +60,22 @@ def solve(
     max_iter: int,
     measure: MeasureLabels | None = None,
 ) -> Solution:
-    """Solve the problem with the named solver.
+    """Solve a label problem with the named solver.
 
     ``auto`` is ``newton`` if M is formed, because there are few rows, and ``scale`` otherwise,
     which measures its labellings with ``measure``, if given.
     """
-    n_classes = problem.labels.shape[0] if problem.labels.shape else 2
-    check_solver(solver, n_classes, has_prior=problem.prior is not None)
+    streamed = problem.columns.streamed
+    if solver in ONE_NUMBER:
+        n_classes = problem.labels.shape[0] if problem.labels.shape else 2
+        check_solver(solver, n_classes, has_prior=problem.prior is not None)
     if problem.n_rows == 0:
         return Solution(centres_of(problem.labels, 0), iterations=0)
-    solver = chosen_solver(problem, solver)
+    if solver == "auto":
+        solver = "newton" if streamed is None else "scale"
     if solver == "scale":
         return solve_scale(problem, tol, max_iter, measure)
-    if (streamed := problem.columns.streamed) is not None and not streamed.design.rows.in_memory:
+    if streamed is not None and not streamed.design.rows.in_memory:
         raise ValueError(
             f"solver={solver!r} stores one number per row, but the {problem.n_rows} unlabelled "
             "rows are not in memory: use solver='auto'."
@@ -79,7 +83,7 @@ def solve(
     return SOLVERS[solver](problem, tol, max_iter)
 
 
-def solve_implicit(
+def solve_problem(
     implicit: ImplicitProblem,
     *,
     solver: str,
@@ -95,22 +99,25 @@ def solve_implicit(
     place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
     involved.
     """
+    problem, tie = implicit.problem, implicit.tie
+    if solver == "auto":
+        solver = "newton" if problem.columns.streamed is None else "scale"
     # If the model depends only on M Q, any optimal labelling will do.
-    unique = implicit.determined and implicit.prior is None and implicit.problem.n_rows > 0
-    if start is not None and unique and chosen_solver(implicit.problem, solver) == "newton":
-        solution = solve_from(implicit.problem, start, tol, max_iter)
+    unique = implicit.determined and implicit.prior is None and problem.n_rows > 0
+    if start is not None and unique and solver == "newton":
+        solution = solve_from(problem, start, tol, max_iter)
         if solution is not None:
             return solution
-
-    def solve_labels(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
-        return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
-
+    solve_labels = partial(_solve_labels, solver)
     if implicit.prior is not None:
         return _solve_prior(implicit.prior, solve_labels, tol, max_iter)
-    if implicit.tie is None or implicit.problem.n_rows == 0:
-        problem = implicit.problem
-        return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
-    return solve_nearest_twin(implicit.problem, implicit.tie, solve_labels, tol, max_iter)
+    if tie is not None and problem.n_rows:
+        return solve_nearest_twin(problem, tie, solve_labels, tol, max_iter)
+    return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
+
+
+def _solve_labels(solver: str, problem: LabelProblem, tol: float, max_iter: int) -> Solution:
+    return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
 
 def _solve_prior(
@@ -154,10 +161,3 @@ def _in_frame(solution: Solution, columns: ProblemColumns) -> Solution:
         return solution
     labels = LabelsInFrame(solution.labels, columns.streamed.design.frame)
     return replace(solution, labels=labels, moment=None)
-
-
-def chosen_solver(problem: LabelProblem, solver: str) -> str:
-    """Return the solver that ``auto`` selects: for few rows or for many."""
-    if solver != "auto":
-        return solver
-    return "newton" if problem.columns.streamed is None else "scale"

@@ -7,45 +7,30 @@ unlabelled ones, take the one with the least loss on the labelled rows:
     where beta(q) minimises       (1/n) || Xe beta - [y; q] ||^2 + alpha ||w||^2,    n = L + U.
 
 The true labelling is one of the q, so the model fitted to all true labels is always a candidate.
-
-``ImplicitlyConstrained`` is what the classifier shares with the regressor and with kernels: the
-fit, its proof and its warnings. An estimator reads its data and says which labels are possible and
-which model is the supervised twin; everything else follows from the problem.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import field, replace
 from numbers import Real
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from primum import labellings
 from primum._sklearn import Interval, StrOptions
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum._warnings import warn
-from primum.equations import Linear, Span, in_span_is_faster, span_of
-from primum.labellings import (
-    ImplicitProblem,
-    Labelling,
-    LabelSet,
-    LeastSquaresFamily,
-    PassMeasures,
-    ShareBounds,
-)
-from primum.labellings.last_pass import LastPass, score_rounding
-from primum.methods.base import with_parameters
-from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import ClassData, TrainingData, read_unlabeled_rows
-from primum.reading.labels import KnownLabels
+from primum.equations import GivenLabels
+from primum.labellings import METRICS, Labelling
+from primum.methods.base import fitting, unfitted_like, with_parameters
+from primum.methods.least_squares.classifier import LeastSquaresBase, LeastSquaresClassifier
+from primum.reading.data import read_training_data, read_unlabeled_rows
 from primum.reading.shares import prior_on
-from primum.reading.targets import SomeKnown
-from primum.rows import Block, LabeledRows, to_numpy
-from primum.solvers import ONE_NUMBER, SOLVERS, check_solver, chosen_solver, solve_implicit
+from primum.rows import Block, to_numpy
+from primum.solvers import ONE_NUMBER, SOLVERS, fit_implicit
 
 
 class UndeterminedModelWarning(UserWarning):
@@ -71,237 +56,77 @@ class WithPrior:
         "prior": [StrOptions({"confidence"}), dict, "array-like", None]
     }
 
-    def _shares(self, data: ClassData) -> ShareBounds | None:
-        """Return the bounds of the prior on the mean label; None if there are none."""
-        if self.prior is None:
-            return None
-        self.prior_, shares = prior_on(self.prior, self.prior_level, data)
-        return shares
+
+IMPLICIT_RANGES: dict[str, list[Any]] = {
+    "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
+    "solver": [StrOptions({"auto", *SOLVERS})],
+}
 
 
-class ImplicitlyConstrained(Generic[SomeKnown]):
-    """A fit that minimises the distance to its supervised twin over all possible labellings.
+def warn_of(estimator: Any, *, n_labeled: int, stored: bool = True) -> None:
+    """Warn if the certificate of a fit has no proof, or if the model is not determined.
 
-    A mixin: the estimator has the parameters below. Linear estimators call ``_fit_implicit`` and
-    have ``_family`` and ``_fit_twin``; kernel estimators call ``_solve``.
+    ``stored`` is whether the unlabelled rows are in memory, or their labels are stored one by one.
     """
-
-    alpha: float
-    alpha_labeled: float | None
-    metric: str | float
-    fit_intercept: bool
-    solver: str
-    tol: float
-    max_iter: int
-    n_jobs: int | None
-    supervised_: BaseEstimator
-    certificate_: labellings.Certificate
-    metric_: str | float
-    coef_: Floats
-    n_features_in_: int
-    _apply: Callable[..., Any]
-    _family: Callable[[TrainingData[SomeKnown]], labellings.LeastSquaresFamily]
-    _fit_twin: Callable[..., Linear]
-    # Which model is taken if the labelled rows do not determine it.
-    _tie_break: ClassVar[str] = "twin"
-
-    _ranges: ClassVar[dict[str, list[Any]]] = {
-        "metric": [StrOptions(set(labellings.METRICS)), Interval(Real, 0, 1, closed="both")],
-        "solver": [StrOptions({"auto", *SOLVERS})],
-    }
-
-    def _fit_implicit(
-        self,
-        data: TrainingData[SomeKnown],
-        labels: LabelSet | None,
-        shares: ShareBounds | None = None,
-    ) -> Linear:
-        """Fit to data, keep the labelling and its proof, return (coefficients, intercept)."""
-        n_classes = data.labeled.y.shape[1] if data.labeled.y.ndim == 2 else 2
-        check_solver(self.solver, n_classes, has_prior=shares is not None)
-        alpha, span = self._alpha_labeled, self._span(data)
-        used = data if span is None else data.in_span(span)
-        family = self._family(used)
-        # The labelled loss determines the twin and defines the problem.
-        loss = family.labeled_loss(alpha)
-        if span is None:
-            twin = self._fit_twin(data, alpha, family.determined_twin(loss))
-            self.metric_ = labellings.chosen_metric(self.metric, family, alpha, loss)
-        else:
-            twin = span.coordinates(self._fit_twin(data, alpha))
-            self.metric_ = labellings.metric_of_rows(self.metric, data.labeled, self.fit_intercept)
-        problems = labellings.ImplicitProblems(family, alpha, twin, labels, loss, self._tie_break)
-        problem = problems.of(self.metric_)
-        if shares is not None and data.unlabeled.n_rows:
-            problem = labellings.with_prior(problem, family, shares)
-        fit = self._solve(used, family, problem, twin)
-        return fit if span is None else span.model(fit)
-
-    def _span(self, data: TrainingData[SomeKnown]) -> Span | None:
-        """Return the span of the rows if they are so wide that a fit in it takes less time."""
-        parts, ridge = [data.labeled.rows, data.unlabeled], min(self.alpha, self._alpha_labeled)
-        wide = self._tie_break == "twin" and data.home is None and in_span_is_faster(parts)
-        return span_of(parts, ridge) if wide else None
-
-    def _solve(
-        self,
-        data: TrainingData[SomeKnown],
-        family: LeastSquaresFamily,
-        problem: ImplicitProblem,
-        twin: Linear,
-    ) -> Linear:
-        """Solve a problem, keep the labelling and its proof, return (coefficients, intercept)."""
-        self.solver_ = chosen_solver(problem.problem, self.solver)
-        iterations = 0
-        for narrowed in self._narrowed(problem):
-            fit = self._solve_within(data, family, problem, narrowed, twin, iterations)
-            iterations = self.certificate_.iterations
-            if self.certificate_.converged or iterations >= self.max_iter:
-                break
-        return fit
-
-    def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
-        """Yield the problem for smaller label sets that may suffice, and finally the problem."""
-        yield problem
-
-    def _solve_within(
-        self,
-        data: TrainingData[SomeKnown],
-        family: LeastSquaresFamily,
-        problem: ImplicitProblem,
-        narrowed: ImplicitProblem,
-        twin: Linear,
-        before: int,
-    ) -> Linear:
-        """Solve for narrowed label sets, and prove how good that solution is for the problem.
-
-        ``before`` is the number of iterations for narrower sets.
-        """
-        last_pass = LastPass(family, narrowed, twin, data.unlabeled.in_memory)
-        solution = solve_implicit(
-            narrowed,
-            solver=self.solver_,
-            tol=self.tol,
-            max_iter=self.max_iter - before,
-            measure=last_pass.measure,
-        )
-        solution = replace(solution, iterations=before + solution.iterations)
-        fit, measures, slack = last_pass.of(solution)
-        if narrowed is not problem:
-            slack = None  # it is that of other label sets
-        # The labelling, and its value for each row if the rows are in memory.
-        q = solution.labels if measures.labels is None else measures.labels
-        self._labels, self._frame = q, family.equations.frame
-        self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
-        if measures.labels is not None:
-            self._keep_labels(data, q)
-        self.n_iter_ = max(1, solution.iterations)
-        self.certificate_ = labellings.certify(
-            problem,
-            replace(solution, moment=measures.moment, slack=slack),
-            self._summary(family, fit, twin, measures),
-            metric=self.metric_,
-            tol=self.tol,
-        )
-        return fit
-
-    def _keep_labels(self, data: TrainingData[SomeKnown], labels: Any) -> None:
-        """Keep the labels of the rows that have weight, as the user reads them."""
-        self.soft_labels_ = data.for_all_rows(labels)
-
-    def _labels_of(self, X_unlabeled: Any, restore: Callable[[Floats], Floats] = np.asarray) -> Any:
-        """Return the labels of the rows that were passed to ``fit`` as X_unlabeled.
-
-        ``restore`` converts them to the user's units.
-        """
-        check_is_fitted(self)
-        coef = self.coef_ if self.coef_.ndim == 2 else self.coef_[None, :]
-        rows = read_unlabeled_rows(self, X_unlabeled, coef[:0, :])
-        before = self._n_labels - self._n_more  # the unlabelled rows of X come first
-        if rows.n_rows != self._n_more:
-            raise ValueError(
-                f"X_unlabeled has {rows.n_rows} rows, but fit was given {self._n_more}: pass the "
-                "same rows, in the same order."
-            )
-        labels, frame = self._labels, self._frame
-
-        def label(block: Block) -> Floats:
-            moved = replace(block, start=block.start + before)
-            if isinstance(labels, Labelling):
-                return restore(to_numpy(labels(frame.view(moved))))
-            return restore(to_numpy(labels[moved.where]))
-
-        n_scores = coef.shape[0]
-        return self._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
-
-    def _summary(
-        self, family: LeastSquaresFamily, fit: Linear, twin: Linear, measures: PassMeasures
-    ) -> labellings.FitSummary:
-        coef, intercept = twin
-        squares = measures.squares / family.equations.weight
-        twin_loss, loss = (
-            (_mean_loss(family.labeled, w, b), self._alpha_labeled * float(np.vdot(w, w)))
-            for w, b in ((coef, intercept), fit)
-        )
-        of_labels = labellings.share_of_all(self.metric_) == 0
-        step = fit[0] - coef
-        return labellings.FitSummary(
-            labeled_loss=loss[0],
-            supervised_loss=twin_loss[0],
-            supervised_objective=sum(twin_loss) if of_labels else 0.0,
-            shift=squares**0.5,
-            changed=measures.changed,
-            distance=squares + self.alpha * float(np.vdot(step, step)),
-            score_rounding=score_rounding(family, twin),
-            objective=sum(loss) if of_labels else None,
-        )
-
-    @property
-    def _alpha_labeled(self) -> float:
-        return self.alpha if self.alpha_labeled is None else self.alpha_labeled
-
-    def _warn_if_undetermined(self, data: TrainingData[SomeKnown]) -> None:
-        proof = self.certificate_
-        if proof.tie_break != "twin" or not proof.moved:
-            return
-        warn(
-            f"The {len(data.labeled.y)} labelled rows do not determine a model of "
-            f"{self.n_features_in_} features, and the unlabelled rows moved the fit away from its "
-            f"supervised twin: {proof.change_in_words}. Without a ridge this can do harm: compare "
-            "with supervised_, or pass metric=0.2 or larger.",
-            UndeterminedModelWarning,
-        )
-
-    def _warn_if_short(self, data: TrainingData[SomeKnown]) -> None:
-        proof = self.certificate_
-        if proof.converged:
-            return
-        if proof.iterations >= self.max_iter:
-            advice = f"raise max_iter (now {self.max_iter}), raise tol, or use solver='newton'"
-        elif not (data.unlabeled.in_memory or not isinstance(self._labels, Labelling)):
+    proof = estimator.certificate_
+    if not proof.converged:
+        advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
+        if proof.iterations >= estimator.max_iter:
+            advice = f"raise max_iter (now {estimator.max_iter}), raise tol, or use solver='newton'"
+        elif not stored:
             advice = (
                 "another solver could continue on rows in memory, so load them, raise tol, "
                 "standardise the features or raise alpha"
             )
         elif proof.distance_gap is not None:
             advice = "raise tol, or pass metric=0.2 or alpha above 0, which makes the model unique"
-        else:
-            advice = "rounding limits it, so raise tol, standardise the features or raise alpha"
         warn(
-            f"{type(self).__name__} stopped after {proof.iterations} iterations with "
+            f"{type(estimator).__name__} stopped after {proof.iterations} iterations with "
             f"{proof.shortfall}; {advice}.",
             ConvergenceWarning,
         )
+    if proof.tie_break == "twin" and proof.moved:
+        warn(
+            f"The {n_labeled} labelled rows do not determine a model of "
+            f"{estimator.n_features_in_} features, and the unlabelled rows moved the fit away from "
+            f"its supervised twin: {proof.change_in_words}. Without a ridge this can do harm: "
+            "compare with supervised_, or pass metric=0.2 or larger.",
+            UndeterminedModelWarning,
+        )
 
 
-def _mean_loss(labeled: LabeledRows, coef: Floats, intercept: Floats | float) -> float:
-    squares = labellings.per_row((labeled.X @ coef + intercept - labeled.y) ** 2)
-    weight = labeled.weight
-    return float(squares.mean() if weight is None else weight @ squares / weight.sum())
+def labels_of(
+    estimator: Any, X_unlabeled: Any, restore: Callable[[Floats], Floats] = np.asarray
+) -> Any:
+    """Return the labels of the rows that were passed to ``fit`` as X_unlabeled.
+
+    ``restore`` converts them to the user's units.
+    """
+    check_is_fitted(estimator)
+    coef, labels, frame = estimator.coef_, estimator._labels, estimator._frame
+    coef = coef if coef.ndim == 2 else coef[None, :]
+    rows = read_unlabeled_rows(estimator, X_unlabeled, coef[:0, :])
+    before = estimator._n_labels - estimator._n_more  # the unlabelled rows of X come first
+    if rows.n_rows != estimator._n_more:
+        raise ValueError(
+            f"X_unlabeled has {rows.n_rows} rows, but fit was given {estimator._n_more}: pass the "
+            "same rows, in the same order."
+        )
+    if isinstance(labels, GivenLabels):  # as model files of version 0.1 store them
+        labels = labels.q
+
+    def label(block: Block) -> Floats:
+        moved = replace(block, start=block.start + before)
+        if isinstance(labels, Labelling):
+            return restore(to_numpy(labels(frame.view(moved))))
+        return restore(to_numpy(labels[moved.where]))
+
+    n_scores = coef.shape[0]
+    return estimator._apply(rows, label, np.float64, n_scores if n_scores > 1 else None)
 
 
 @with_parameters
-class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquaresBase):
+class ICLSClassifier(WithPrior, LeastSquaresBase):
     """Implicitly constrained least squares: a semi-supervised linear classifier.
 
     The fit is the model closest to the supervised least-squares model, its *twin*, among all that
@@ -438,6 +263,10 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
     max_iter: int = 10000
     n_jobs: int | None = None
 
+    _ranges: ClassVar[dict[str, list[Any]]] = IMPLICIT_RANGES
+    # Which model is taken if the labelled rows do not determine it.
+    _tie_break: ClassVar[str] = "twin"
+
     def fit(
         self,
         X: Any,
@@ -483,14 +312,56 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
         self
             The fitted estimator.
         """
-        sets = {"possible": possible, "label_bounds": label_bounds}
-        return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
-
-    def _fit_data(self, data: ClassData) -> None:
-        self._remember(data.classes, *self._fit_implicit(data, data.label_set, self._shares(data)))
-        self.certificate_ = self.certificate_.with_classes(data.classes.tolist())
-        self._warn_if_short(data)
-        self._warn_if_undetermined(data)
+        with fitting(self):
+            data = read_training_data(
+                self,
+                X,
+                y,
+                X_unlabeled,
+                sample_weight,
+                possible=possible,
+                label_bounds=label_bounds,
+            )
+            shares = None
+            if self.prior is not None:
+                self.prior_, shares = prior_on(self.prior, self.prior_level, data)
+            alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
+            with one_blas_thread(), using_threads(self.n_jobs):
+                found = fit_implicit(
+                    data.labeled,
+                    data.unlabeled,
+                    data.label_set,
+                    shares,
+                    alpha=self.alpha,
+                    alpha_labeled=alpha_labeled,
+                    fit_intercept=self.fit_intercept,
+                    metric=self.metric,
+                    solver=self.solver,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    threshold=0.5,
+                    in_span=data.home is None,
+                    tie_break=self._tie_break,
+                    rcond=self._rcond,
+                )
+            # The model, its twin, its proof, and the labels: those of rows that are read again too.
+            self._remember(data.classes, *found.model)
+            twin = unfitted_like(self, LeastSquaresClassifier, alpha=alpha_labeled)
+            self.supervised_ = twin._remember(data.classes, *found.twin)
+            twin.solver_, twin.n_features_in_ = found.twin_solver, self.n_features_in_
+            self.metric_, self.solver_ = found.metric, found.solver
+            self.certificate_ = found.certificate.with_classes(data.classes.tolist())
+            self.n_iter_ = max(1, self.certificate_.iterations)
+            self._labels, self._frame = found.labels, found.frame
+            self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
+            if data.unlabeled.in_memory:
+                self.soft_labels_ = data.for_all_rows(found.labels)
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+                data.home.convert_attributes(twin, self._device_attributes)
+            stored = data.unlabeled.in_memory or not isinstance(found.labels, Labelling)
+            warn_of(self, n_labeled=len(data.labeled.y), stored=stored)
+        return self
 
     def soft_labels(self, X_unlabeled: Any) -> Any:
         """Return the soft labels of the rows that were passed to ``fit`` as X_unlabeled.
@@ -507,7 +378,7 @@ class ICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], LeastSquares
         array of shape (n_more,), or (n_more, n_classes) for more than two classes
             A lazy Dask array if the rows are a Dask collection.
         """
-        return self._labels_of(X_unlabeled)
+        return labels_of(self, X_unlabeled)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

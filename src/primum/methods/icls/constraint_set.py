@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from primum._typing import Floats
+from primum.labellings import least_squares_family
 from primum.methods.icls.classifier import ICLSClassifier
 from primum.reading.data import read_training_data
 
@@ -79,7 +80,9 @@ def constraint_set(
             "C_beta is computed for two classes, whose model has one score, but y has "
             f"{len(data.classes)}: keep two of them, or merge them into two."
         )
-    family = clf._family(data)
+    family = least_squares_family(
+        data.labeled, data.unlabeled, alpha=clf.alpha, fit_intercept=clf.fit_intercept
+    )
     equations, weight = family.equations, data.unlabeled.weight
     A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.n_columns)))
     segments = family.unlabeled.dot(A_inverse) * (1.0 if weight is None else weight[:, None])

@@ -11,19 +11,19 @@ eigendecomposition of K gives coordinates in which the fit to all rows is diagon
 
 from typing import Any, ClassVar, Self
 
-from primum import labellings
-from primum._typing import Floats
-from primum.equations import Linear, kernel_features
-from primum.methods.base import POSITIVE, unfitted_like, with_parameters
-from primum.methods.icls.classifier import ImplicitlyConstrained, WithPrior
-from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
-from primum.reading.data import ClassArguments, ClassData, split_rows
-from primum.reading.labels import KnownLabels
+from primum.equations import kernel_features
+from primum.labellings import kernel_family, kernel_problem, metric_of_rows
+from primum.methods.base import POSITIVE, fitting, unfitted_like, with_parameters
+from primum.methods.icls.classifier import IMPLICIT_RANGES, WithPrior, warn_of
+from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier
+from primum.reading.data import split_rows
+from primum.reading.shares import prior_on
 from primum.rows import joined_weights
+from primum.solvers import solve_and_prove
 
 
 @with_parameters
-class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], KernelClassifier):
+class KernelICLSClassifier(WithPrior, KernelClassifier):
     """Implicitly constrained least squares with a kernel: a semi-supervised classifier.
 
     The fit is the model closest to the supervised model, its *twin*, among all that kernel least
@@ -160,8 +160,10 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
     tol: float = 1e-8
     max_iter: int = 10000
 
-    _ranges: ClassVar[dict[str, list[Any]]] = {"alpha_labeled": [*POSITIVE, None]}
-    solver = "auto"
+    _ranges: ClassVar[dict[str, list[Any]]] = {
+        "alpha_labeled": [*POSITIVE, None],
+        "metric": IMPLICIT_RANGES["metric"],
+    }
 
     def fit(
         self,
@@ -198,43 +200,57 @@ class KernelICLSClassifier(WithPrior, ImplicitlyConstrained[KnownLabels], Kernel
         self
             The fitted estimator.
         """
-        sets = {"possible": possible, "label_bounds": label_bounds}
-        return self._fit_to(X, y, X_unlabeled, sample_weight, **sets)
+        with fitting(self):
+            given = self._read(
+                X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
+            )
+            data, rows = split_rows(given), self._kernel_rows(given, unlabeled=True)
+            shares = None
+            if self.prior is not None:
+                self.prior_, shares = prior_on(self.prior, self.prior_level, data)
+            K, n_labeled = self._kernel_matrix(rows), len(data.labeled.y)
 
-    def _fit_given(self, given: ClassArguments) -> None:
-        data, rows = split_rows(given), self._kernel_rows(given, unlabeled=True)
-        shares, K, n_labeled = self._shares(data), self._kernel_matrix(rows), len(data.labeled.y)
-        model = self._fit_twin(data, rows.first(n_labeled), K[:n_labeled, :n_labeled].copy())
-        parts = [(n_labeled, data.labeled.weight), (data.unlabeled.n_rows, data.unlabeled.weight)]
-        features = kernel_features(K, joined_weights(parts), self.fit_intercept)
-        family = labellings.kernel_family(features, data.labeled.y, self.alpha)
-        twin = features.from_kernel(*model)
-        self.metric_ = labellings.metric_of_rows(self.metric, family.labeled, self.fit_intercept)
-        problem = labellings.kernel_problem(
-            family,
-            metric=self.metric_,
-            alpha_labeled=self._alpha_labeled,
-            supervised=twin,
-            labels=data.label_set,
-            shares=shares,
-        )
-        fit = self._solve(data, family, problem, twin)
-        self._remember(data.classes, rows, *features.to_kernel(*fit))
-        self._warn_if_short(data)
+            # The twin, with the same kernel: its gamma may have been computed from all rows.
+            alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
+            gamma = getattr(self, "gamma_", None)
+            twin = unfitted_like(
+                self, KernelLeastSquaresClassifier, alpha=alpha_labeled, gamma=gamma
+            )
+            self.supervised_, twin.gamma_ = twin, gamma
+            of_labeled = K[:n_labeled, :n_labeled].copy()
+            fitted = twin._fit_kernel(data.classes, rows.first(n_labeled), of_labeled, data.labeled)
 
-    def _fit_twin(self, data: ClassData, rows: KernelRows, K: Floats) -> Linear:
-        """Fit the twin to the labelled rows, and return its model of their kernel values."""
-        # The same kernel: its gamma may have been computed from all rows.
-        parameters = {"alpha": self._alpha_labeled, "gamma": getattr(self, "gamma_", None)}
-        self.supervised_ = twin = unfitted_like(self, KernelLeastSquaresClassifier, **parameters)
-        twin.gamma_ = parameters["gamma"]
-        return twin._fit_kernel(data.classes, rows, K, data.labeled)
-
-    def _remember_labels(
-        self,
-        data: ClassData,
-        family: labellings.LeastSquaresFamily,
-        q: Floats | labellings.Labelling,
-        of_rows: Any,
-    ) -> None:
-        self._keep_labels(data, q)
+            # Coordinates in which least squares on all rows is diagonal, and the problem.
+            parts = [
+                (n_labeled, data.labeled.weight),
+                (data.unlabeled.n_rows, data.unlabeled.weight),
+            ]
+            features = kernel_features(K, joined_weights(parts), self.fit_intercept)
+            family = kernel_family(features, data.labeled.y, self.alpha)
+            supervised = features.from_kernel(*fitted)
+            self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
+            problem = kernel_problem(
+                family,
+                metric=self.metric_,
+                alpha_labeled=alpha_labeled,
+                supervised=supervised,
+                labels=data.label_set,
+                shares=shares,
+            )
+            self.solver_ = "newton"
+            model, q, self.certificate_ = solve_and_prove(
+                family,
+                problem,
+                supervised,
+                metric=self.metric_,
+                alpha=self.alpha,
+                alpha_labeled=alpha_labeled,
+                solver=self.solver_,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+            self._remember(data.classes, rows, *features.to_kernel(*model))
+            self.n_iter_ = max(1, self.certificate_.iterations)
+            self.soft_labels_ = data.for_all_rows(q)
+            warn_of(self, n_labeled=n_labeled)
+        return self

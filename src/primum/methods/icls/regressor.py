@@ -18,28 +18,37 @@ near the known ones. The proof is always about the bounds themselves.
 
 from collections.abc import Iterator
 from dataclasses import field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
-from primum.equations import Linear
-from primum.labellings import ImplicitProblem, LabelInterval, is_uniform
-from primum.methods.base import unfitted_like, with_parameters
-from primum.methods.icls.classifier import ImplicitlyConstrained
+from primum.labellings import LabelInterval, Labelling, LabelSet, is_uniform
+from primum.methods.base import fitting, unfitted_like, with_parameters
+from primum.methods.icls.classifier import IMPLICIT_RANGES, labels_of, warn_of
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.reading.data import NumberData
-from primum.reading.targets import KnownTargets
+from primum.reading.data import read_regression_arguments, split_rows
 from primum.rows import to_numpy
+from primum.solvers import fit_implicit
 
 # Wide bounds are searched up to this many ranges of the targets first, and then up to this factor
 # more, until the solution is proven to be that of the bounds.
 FIRST_REACH, REACH_FACTOR = 1e2, 1e3
 
 
+def near_known_targets(labels: LabelSet) -> Iterator[LabelSet]:
+    """Yield the parts of wide bounds that are near the known targets, wider and wider."""
+    assert isinstance(labels, LabelInterval)
+    low, high, reach = float(np.min(labels.low)), float(np.max(labels.high)), FIRST_REACH
+    while low < -reach or high > reach:
+        yield labels.near(-reach, reach)
+        reach *= REACH_FACTOR
+
+
 @with_parameters
-class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionBase):
+class ICLSRegressor(LeastSquaresRegressionBase):
     """Implicitly constrained least squares: semi-supervised linear regression within bounds.
 
     The targets of the unlabelled rows are unknown, but known to lie within bounds: percentages,
@@ -170,6 +179,8 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
     max_iter: int = 10000
     n_jobs: int | None = None
 
+    _ranges: ClassVar[dict[str, list[Any]]] = IMPLICIT_RANGES
+
     def fit(
         self,
         X: Any,
@@ -208,45 +219,54 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         self
             The fitted estimator.
         """
-        return self._fit_to(X, y, X_unlabeled, sample_weight, target_bounds=target_bounds)
-
-    def _fit_data(self, data: NumberData) -> None:
-        self._scale = scale = data.known.scale(shifted=self.fit_intercept)
-        self._common = data.known.common_set
-        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        assert isinstance(data.label_set, LabelInterval)
-        possible = scale.possible(data.label_set)
-        fit = self._fit_implicit(replace(data, labeled=labeled), possible)
-        self._remember(*scale.restored_fit(*fit))
-        self.certificate_ = self.certificate_.in_units(scale.width)
-        self._warn_if_short(data)
-        self._warn_if_undetermined(data)
-
-    def _fit_twin(self, data: NumberData, alpha: float, fitted: Linear | None = None) -> Linear:
-        self.supervised_ = unfitted_like(self, LeastSquaresRegressor, alpha=alpha)
-        fit: Linear = self.supervised_._fitted_to(data.labeled, fitted)
-        self.supervised_._remember(*self._scale.restored_fit(*fit))
-        return fit
-
-    def _narrowed(self, problem: ImplicitProblem) -> Iterator[ImplicitProblem]:
-        labels, reach = problem.problem.labels, FIRST_REACH
-        assert isinstance(labels, LabelInterval)
-        low, high = float(np.min(labels.low)), float(np.max(labels.high))
-        # The model of the targets closest to the middle depends on the bounds themselves.
-        while problem.tie_break != "half" and (low < -reach or high > reach):
-            near = labels.near(-reach, reach)
-            tie = None if problem.tie is None else replace(problem.tie, labels=near)
-            yield replace(problem, problem=replace(problem.problem, labels=near), tie=tie)
-            reach *= REACH_FACTOR
-        yield problem
-
-    def _keep_labels(self, data: NumberData, labels: Any) -> None:
-        assert data.label_set is not None
-        if not is_uniform(data.label_set):  # bounds of rows are stored in NumPy arrays
-            labels = to_numpy(labels)
-        possible = data.label_set.take(np.arange(labels.shape[0]))
-        # Restored targets can exceed their bounds by rounding.
-        self.targets_ = data.for_all_rows(possible.project(self._scale.restored(labels)))
+        with fitting(self):
+            data = split_rows(
+                read_regression_arguments(
+                    self, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds
+                )
+            )
+            # Targets of about the size of 1, and their bounds.
+            self._scale = scale = data.known.scale(shifted=self.fit_intercept)
+            self._common, possible = data.known.common_set, data.label_set
+            assert isinstance(possible, LabelInterval)
+            alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
+            with one_blas_thread(), using_threads(self.n_jobs):
+                found = fit_implicit(
+                    replace(data.labeled, y=scale.standardised(data.labeled.y)),
+                    data.unlabeled,
+                    scale.possible(possible),
+                    None,
+                    alpha=self.alpha,
+                    alpha_labeled=alpha_labeled,
+                    fit_intercept=self.fit_intercept,
+                    metric=self.metric,
+                    solver=self.solver,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    narrower=near_known_targets,
+                    in_span=data.home is None,
+                )
+            # The model, its twin, its proof and the targets, in the user's units.
+            self._remember(*scale.restored_fit(*found.model))
+            twin = unfitted_like(self, LeastSquaresRegressor, alpha=alpha_labeled)
+            self.supervised_ = twin._remember(*scale.restored_fit(*found.twin))
+            twin.solver_, twin.n_features_in_ = found.twin_solver, self.n_features_in_
+            self.metric_, self.solver_ = found.metric, found.solver
+            self.certificate_ = found.certificate.in_units(scale.width)
+            self.n_iter_ = max(1, self.certificate_.iterations)
+            self._labels, self._frame = found.labels, found.frame
+            self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
+            if data.unlabeled.in_memory:  # bounds of rows are stored in NumPy arrays
+                q = found.labels if is_uniform(possible) else to_numpy(found.labels)
+                of_rows = possible.take(np.arange(q.shape[0]))
+                # Restored targets can exceed their bounds by rounding.
+                self.targets_ = data.for_all_rows(of_rows.project(scale.restored(q)))
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+                data.home.convert_attributes(twin, self._device_attributes)
+            stored = data.unlabeled.in_memory or not isinstance(found.labels, Labelling)
+            warn_of(self, n_labeled=len(data.labeled.y), stored=stored)
+        return self
 
     def targets(self, X_unlabeled: Any) -> Any:
         """Return the targets of the rows that were passed to ``fit`` as X_unlabeled.
@@ -269,4 +289,4 @@ class ICLSRegressor(ImplicitlyConstrained[KnownTargets], LeastSquaresRegressionB
         def restore(labels: Floats) -> Floats:
             return np.asarray(possible.project(scale.restored(labels)))
 
-        return self._labels_of(X_unlabeled, restore)
+        return labels_of(self, X_unlabeled, restore)

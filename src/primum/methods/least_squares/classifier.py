@@ -7,7 +7,7 @@ not unique, the w of minimum norm is taken (with the features centred).
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Generic, Self
@@ -20,22 +20,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primum._sklearn import ARRAY_API, check_namespace
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats
-from primum.equations import Linear, NormalEquations, equations_of
-from primum.labellings import LeastSquaresFamily
+from primum.equations import Linear, equations_of
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
     ClassData,
     FitArguments,
-    TrainingData,
     backend_of,
     open_outside,
     read_arguments,
-    split_rows,
+    read_training_data,
 )
 from primum.reading.labels import KnownLabels, refuse_masked
 from primum.reading.targets import SomeKnown
-from primum.rows import ArrayRows, Block, LabeledRows, Rows, refuse_non_finite, to_numpy
+from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
+from primum.solvers import fit_least_squares
 
 
 class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
@@ -47,35 +46,13 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
     # How the arguments of ``fit`` are read.
     _read: Callable[..., FitArguments[SomeKnown]]
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
+    # Directions of the features whose second moment is below this fraction of the largest are
+    # dropped; None: those of rounding.
+    _rcond: float | None = None
     # Fitted attributes that are stored on the device of the rows.
     _device_attributes: ClassVar[tuple[str, ...]] = ()
     coef_: Any
     intercept_: Any
-
-    def _equations(self, parts: Sequence[Rows]) -> NormalEquations:
-        """Return the least-squares fits to the rows of some parts together."""
-        return equations_of(parts, alpha=self.alpha, fit_intercept=self.fit_intercept)
-
-    def _family(self, data: TrainingData[SomeKnown]) -> LeastSquaresFamily:
-        """Return the fits to the labelled and the unlabelled rows together."""
-        equations = self._equations([data.labeled.rows, data.unlabeled])
-        return LeastSquaresFamily(equations, data.labeled, equations.design(data.unlabeled))
-
-    def _fit_to(self, *arguments: Any, **sets: Any) -> Self:
-        """Fit to the arguments of ``fit``, and move the result to the device of the rows."""
-        with base.fitting(self):
-            data = split_rows(self._read(self, *arguments, **sets))
-            with one_blas_thread(), using_threads(self.n_jobs):
-                self._fit_data(data)
-            if data.home is not None:
-                data.home.convert_attributes(self, self._device_attributes)
-                if hasattr(self, "supervised_"):
-                    data.home.convert_attributes(self.supervised_, self._device_attributes)
-        return self
-
-    @abstractmethod
-    def _fit_data(self, data: TrainingData[SomeKnown]) -> None:
-        """Fit to validated data."""
 
     @abstractmethod
     def _linear_map(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -153,20 +130,31 @@ class LeastSquaresBase(
     classes_: AnyArray
     coef_: Floats
     intercept_: Floats
+    supervised_: BaseEstimator
 
     @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
-        return self._fit_to(X, y, X_unlabeled, sample_weight)
+        with base.fitting(self):
+            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            with one_blas_thread(), using_threads(self.n_jobs):
+                # The supervised twin, and the model.
+                twin = base.unfitted_like(self, LeastSquaresClassifier)
+                model, twin.solver_ = fit_least_squares(
+                    data.labeled,
+                    alpha=self.alpha,
+                    fit_intercept=self.fit_intercept,
+                    rcond=self._rcond,
+                )
+                self.supervised_ = twin._remember(data.classes, *model)
+                self._fit_data(data, twin._score_parameters)
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+                data.home.convert_attributes(twin, self._device_attributes)
+        return self
 
-    def _fit_twin(self, data: ClassData, alpha: float, fitted: Linear | None = None) -> Linear:
-        """Fit ``supervised_`` to the labelled rows, unless its fit is known; return its fit."""
-        self.supervised_ = self._twin(alpha)
-        fit = self.supervised_._fitted_to(data.labeled, fitted)
-        return self.supervised_._remember(data.classes, *fit)._score_parameters
-
-    def _twin(self, alpha: float) -> "LeastSquaresClassifier":
-        """Return the supervised twin, unfitted."""
-        return base.unfitted_like(self, LeastSquaresClassifier, alpha=alpha)
+    def _fit_data(self, data: ClassData, twin: Linear) -> None:
+        """Fit to labelled and unlabelled rows, given the model of the supervised twin."""
+        raise NotImplementedError
 
     def _remember(self, classes: AnyArray, coef: Floats, intercept: Floats | float) -> Self:
         """Keep the coefficients (d,) or (d, K) of the scores, and their intercept."""
@@ -273,14 +261,6 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fitted_to(self, labeled: LabeledRows, fitted: Linear | None = None) -> Linear:
-        """Fit to rows, or take a fit that is known, and return its (coefficients, intercept)."""
-        if fitted is None:
-            return self._fitter(labeled.X, labeled.weight)(labeled.y)
-        # A known fit has more rows than columns: _fitter would solve normal equations, too.
-        self.solver_ = "normal_equations"
-        return fitted
-
     def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Linear]:
         """Return a function from labels of the rows to the (coefficients, intercept) of their fit.
 
@@ -288,7 +268,9 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
         """
         rows = ArrayRows(X, weight=weight)
         with using_threads(self.n_jobs):
-            equations = self._equations([rows])
+            equations = equations_of(
+                [rows], alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self._rcond
+            )
         design = equations.design(rows)
         last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
 
@@ -350,8 +332,21 @@ class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBa
     array([0, 1])
     """
 
-    def _fit_data(self, data: ClassData) -> None:
-        self._remember(data.classes, *self._fitted_to(data.labeled))
+    @base.documented_fit()
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
+        with base.fitting(self):
+            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            with one_blas_thread(), using_threads(self.n_jobs):
+                model, self.solver_ = fit_least_squares(
+                    data.labeled,
+                    alpha=self.alpha,
+                    fit_intercept=self.fit_intercept,
+                    rcond=self._rcond,
+                )
+            self._remember(data.classes, *model)
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+        return self
 
     def _refitter(self, X: Any, weight: Floats | None = None) -> Callable[[AnyArray, Floats], Self]:
         """Return a function that cheaply refits to other labels of the same rows.

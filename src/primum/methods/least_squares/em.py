@@ -61,11 +61,11 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import StrOptions
 from primum._typing import Floats, Index
 from primum._warnings import warn
-from primum.equations import Coordinates, Design, NormalEquations
+from primum.equations import Coordinates, Design, Linear, NormalEquations
 from primum.equations.conjugate import RESIDUAL_TOLERANCE, conjugate_gradients
 from primum.equations.coordinates import EPS
 from primum.equations.iterative import MAX_RESIDUAL, IterativeEquations
-from primum.labellings import LeastSquaresFamily, sets
+from primum.labellings import LeastSquaresFamily, least_squares_family, sets
 from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of, keys_of
 from primum.methods.base import convergence_advice, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
@@ -453,12 +453,17 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
 
-    def _fit_data(self, data: ClassData) -> None:
+    def _fit_data(self, data: ClassData, twin: Linear) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
-        family = self._family(data)
+        family = least_squares_family(
+            data.labeled,
+            data.unlabeled,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            rcond=self._rcond,
+        )
         self.solver_ = family.equations.solver
-        twin = self._fit_twin(data, self.alpha)
         q = self._relabel(family.scores(family.equations.encode(*twin)))
         if self.labels == "soft":
             gamma, q = self._descend(family, q)

@@ -23,14 +23,14 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import MAX_FACTORISED_NUMBERS
-from primum.labellings import METRICS, ImplicitProblems, LeastSquaresFamily, ShareBounds
+from primum.labellings import METRICS, LeastSquaresFamily, ShareBounds
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import FitArguments, TrainingData, split_rows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import TargetScale
 from primum.rows import ArrayRows, LabeledRows, chain
-from primum.solvers import solve_implicit
+from primum.solvers import solve_problem
 
 
 @dataclass(frozen=True)
@@ -111,20 +111,20 @@ def score_fold(
             equations = path.at(grid.alphas[number])
             family = LeastSquaresFamily(equations, labeled, equations.design(train.unlabeled))
             alpha = grid.alphas[number] if grid.alpha_labeled is None else grid.alpha_labeled
-            problems = ImplicitProblems(family, alpha, twins[number], train.label_set)
             solutions = []
-            for problem in problems.of_all(metrics):
-                if shares is not None:
-                    problem = labellings.with_prior(problem, family, shares)
+            for problem in labellings.implicit_problems(
+                family, alpha, twins[number], metrics, train.label_set, shares
+            ):
                 # Each metric starts from the labels of the one before.
-                solution = solve_implicit(
+                solution = solve_problem(
                     problem, solver="auto", tol=grid.tol, max_iter=grid.max_iter, start=start
                 )
                 start = solution.labels if isinstance(solution.labels, np.ndarray) else None
                 solutions.append(solution.labels)
                 if not solution.proven and problem.problem.n_rows:
                     unmeasured = replace(solution, moment=None)
-                    unproven += not labellings.is_proven(problem, unmeasured, tol=grid.tol)
+                    judged = labellings.judge(problem, unmeasured, grid.tol)
+                    unproven += not labellings.is_proven(*judged, grid.tol)
             # The fits to these labels: in memory, one pass over the rows serves all of them.
             arrays = [q for q in solutions if isinstance(q, np.ndarray)]
             if len(arrays) == len(solutions):

@@ -22,6 +22,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from primum._warnings import warn
+from primum.equations import Linear
+from primum.labellings import least_squares_family
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import ClassData, not_in_memory
@@ -115,11 +117,16 @@ class HealyWestmacottClassifier(LeastSquaresBase):
 
     alpha = 0.0  # with a ridge, the limit would not be the twin
 
-    def _fit_data(self, data: ClassData) -> None:
+    def _fit_data(self, data: ClassData, twin: Linear) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
-        self._fit_twin(data, self.alpha)
-        family = self._family(data)
+        family = least_squares_family(
+            data.labeled,
+            data.unlabeled,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            rcond=self._rcond,
+        )
         self.solver_ = family.equations.solver
         mean = np.asarray(np.average(data.labeled.y, axis=0, weights=data.labeled.weight))
         q = np.full((data.unlabeled.n_rows, *mean.shape), mean)

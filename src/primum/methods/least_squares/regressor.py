@@ -13,11 +13,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import check_namespace
+from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
-from primum.methods.base import KnownTargetsScoreMixin
+from primum.methods.base import KnownTargetsScoreMixin, fitting
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
-from primum.reading.data import NumberData, read_regression_arguments
+from primum.reading.data import read_regression_arguments, split_rows
 from primum.reading.targets import KnownTargets
+from primum.solvers import fit_least_squares
 
 
 class LeastSquaresRegressionBase(
@@ -29,29 +31,6 @@ class LeastSquaresRegressionBase(
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
-
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to the rows whose target is known.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Sparse rows are not densified as a whole.
-        y : array-like of shape (n_samples,)
-            Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
-            a target.
-        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
-                collection, default=None
-            Further unlabelled rows, which are validated and ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row of X in the loss: an integer weight counts a row that many times.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _remember(self, coef: Floats, intercept: float) -> Self:
         """Keep the coefficients (d,) and the intercept of the predictions."""
@@ -132,7 +111,36 @@ class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRe
     array([7.])
     """
 
-    def _fit_data(self, data: NumberData) -> None:
-        scale = data.known.scale(shifted=self.fit_intercept)
-        labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
-        self._remember(*scale.restored_fit(*self._fitted_to(labeled)))
+    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fit to the rows whose target is known.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Sparse rows are not densified as a whole.
+        y : array-like of shape (n_samples,)
+            Targets; NaN, None or pd.NA where the target is unknown. Every number, including -1, is
+            a target.
+        X_unlabeled : array-like or sparse matrix of shape (n_more, n_features), path or Dask \
+                collection, default=None
+            Further unlabelled rows, which are validated and ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X in the loss: an integer weight counts a row that many times.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with fitting(self):
+            data = split_rows(read_regression_arguments(self, X, y, X_unlabeled, sample_weight))
+            scale = data.known.scale(shifted=self.fit_intercept)
+            labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
+            with one_blas_thread(), using_threads(self.n_jobs):
+                model, self.solver_ = fit_least_squares(
+                    labeled, alpha=self.alpha, fit_intercept=self.fit_intercept
+                )
+            self._remember(*scale.restored_fit(*model))
+            if data.home is not None:
+                data.home.convert_attributes(self, self._device_attributes)
+        return self

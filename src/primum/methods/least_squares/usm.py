@@ -15,6 +15,7 @@ from dataclasses import field
 
 import numpy as np
 
+from primum.equations import Linear, equations_of
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.reading.data import ClassData
@@ -69,10 +70,12 @@ class USMClassifier(LeastSquaresBase):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fit_data(self, data: ClassData) -> None:
+    def _fit_data(self, data: ClassData, twin: Linear) -> None:
         labeled = data.labeled
-        self._fit_twin(data, self.alpha)
-        equations = self._equations([labeled.rows, data.unlabeled])
+        parts = [labeled.rows, data.unlabeled]
+        equations = equations_of(
+            parts, alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self._rcond
+        )
         self.solver_ = equations.solver
         design = equations.design(labeled.rows)
         share = equations.weight / labeled.total
