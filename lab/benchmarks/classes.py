@@ -118,7 +118,7 @@ def two_classes_as_several(repeats, d, L, U=200_000):
         problem = next(implicit_problems(family, 0.0, not_used, ["labeled"], labels))
         solution = solve_problem(problem, solver="auto", tol=1e-8, max_iter=10_000)
         moment = family.unlabeled.weighted_sum(solution.labels)
-        proof = problem.problem.judge(solution.labels, solution.dual, 1e-8, moment)
+        proof = problem.judge(solution.labels, solution.dual, 1e-8, moment)
         assert proof.gap <= GAP
         coef, _ = family.equations.decode(family.gamma_of(moment))
         coefficients[name] = coef if coef.ndim == 1 else coef[:, 1]

@@ -6,14 +6,13 @@ import pytest
 from generate import two_classes
 from primum import ICLSClassifier
 from primum.labellings.certificate import certify, is_proven, judge
-from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.problem import FormedColumns, LabelProblem, Solution
 from primum.solvers import solve
 
 
 @pytest.fixture
 def problem(rng):
-    return ImplicitProblem(LabelProblem(FormedColumns(rng.normal(size=(3, 20))), np.full(3, 9.0)))
+    return LabelProblem(FormedColumns(rng.normal(size=(3, 20))), np.full(3, 9.0))
 
 
 def summary(**changes):
@@ -35,7 +34,7 @@ def certified(problem, q, summary_of_fit, tol=1e-8):
 
 
 def optimum(problem):
-    return solve(problem.problem, solver="newton", tol=1e-10, max_iter=1000).labels
+    return solve(problem, solver="newton", tol=1e-10, max_iter=1000).labels
 
 
 def test_an_optimal_labelling_is_certified(problem):
@@ -47,7 +46,7 @@ def test_an_optimal_labelling_is_certified(problem):
 
 
 def test_any_other_labelling_is_refused(problem, rng):
-    best = problem.problem.judge(optimum(problem)).objective
+    best = problem.judge(optimum(problem)).objective
     for q in (np.full(20, 0.5), rng.uniform(size=20), 1.0 - optimum(problem)):
         proof = certified(problem, q, summary())
         assert not proof.converged
@@ -58,9 +57,9 @@ def test_any_other_labelling_is_refused(problem, rng):
 
 def test_no_witness_can_make_a_wrong_labelling_look_right(problem, rng):
     """A solver's dual point may only raise the lower bound, and never above the optimum."""
-    q, best = rng.uniform(size=20), problem.problem.judge(optimum(problem)).objective
+    q, best = rng.uniform(size=20), problem.judge(optimum(problem)).objective
     for size in (0.0, 0.1, 1.0, 100.0):
-        judged = problem.problem.judge(q, size * rng.normal(size=3))
+        judged = problem.judge(q, size * rng.normal(size=3))
         assert judged.objective - judged.gap <= best + 1e-9
 
 

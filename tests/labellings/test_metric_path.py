@@ -29,7 +29,7 @@ def test_same_objectives_gaps_and_ties(n_classes, fit_intercept, alpha, alpha_la
         assert (shared.determined, shared.tie_break) == (alone.determined, alone.tie_break)
         for _ in range(3):
             v = rng.normal(size=(40, 3) if n_classes == 3 else 40)
-            q = alone.problem.labels.project(v)
-            one, other = shared.problem.judge(q), alone.problem.judge(q)
+            q = alone.labels.project(v)
+            one, other = shared.judge(q), alone.judge(q)
             assert one.objective == pytest.approx(other.objective, rel=1e-8)
             assert one.gap == pytest.approx(other.gap, rel=1e-8)

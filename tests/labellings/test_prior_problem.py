@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from primum.labellings.prior import ShareBounds
-from primum.labellings.prior_problem import prior_problem
+from primum.labellings.prior_problem import judge_with_prior, with_prior
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import Simplex
 
@@ -26,8 +26,8 @@ def test_every_dual_point_gives_a_bound(seed, n_classes, intercept, size):
     plain = LabelProblem(FormedColumns(M), T, Simplex(n_classes))
     share = rng.dirichlet(np.full(n_classes, 3.0))
     shares = ShareBounds(np.maximum(share - 0.1, 0.0), np.minimum(share + 0.1, 1.0))
-    problem = prior_problem(plain, shares, 30.0)
-    assert problem.has_row_of_ones is not intercept
+    problem = with_prior(plain, shares, 30.0)
+    assert (problem.prior.extended is None) is intercept
 
     def labelling():
         Q = rng.dirichlet(np.full(n_classes, 0.5), size=30)
@@ -38,12 +38,12 @@ def test_every_dual_point_gives_a_bound(seed, n_classes, intercept, size):
         return 0.5 * np.sum(residual**2)
 
     nu = size * rng.normal(size=n_classes)
-    xi = size * rng.normal(size=(problem.columns.shape[0], n_classes))
+    xi = size * rng.normal(size=(len(problem.prior.direction), n_classes))
     Q = labelling()
-    judged, s = problem.judge(Q, nu - nu.mean(), dual=xi)
+    judged, s = judge_with_prior(problem, Q, nu - nu.mean(), dual=xi)
     np.testing.assert_allclose(s, Q.mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(judged.objective, objective(Q), rtol=1e-9)
     least = min(objective(labelling()) for _ in range(20))
     assert judged.objective - judged.gap <= least + 1e-9 * (1 + abs(least))
     # A point that proves more lowers the gap, and no other raises it.
-    assert judged.gap <= problem.judge(Q, nu - nu.mean())[0].gap
+    assert judged.gap <= judge_with_prior(problem, Q, nu - nu.mean())[0].gap

@@ -120,7 +120,7 @@ class TestFewerLabelsThanFeatures:
         family = least_squares_family(labeled, ArrayRows(X_u), alpha=0.0, fit_intercept=True)
         supervised = (theta[1:], theta[0] - mean @ theta[1:])
         problem = next(implicit_problems(family, 0.0, supervised, [metric]))
-        q = solve(problem.problem, solver="newton", tol=1e-10, max_iter=1000).labels
+        q = solve(problem, solver="newton", tol=1e-10, max_iter=1000).labels
         coef, intercept = family.equations.decode(family.gamma(q))
         expected = self.problem["methods"][method]["decision_test"]
         np.testing.assert_allclose(X_test @ coef + intercept, expected, atol=1e-6)

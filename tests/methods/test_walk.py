@@ -9,11 +9,11 @@ from walk import files_of, functions_of
 
 # The most functions, files, and returns to a file already left: lower them as walks get shorter.
 LIMITS = {
-    "two classes": (230, 24, 102),
-    "three classes": (238, 24, 99),
-    "prior": (266, 28, 115),
-    "kernel": (221, 24, 101),
-    "Parquet": (257, 27, 108),
+    "two classes": (227, 24, 102),
+    "three classes": (235, 24, 99),
+    "prior": (259, 28, 115),
+    "kernel": (218, 24, 101),
+    "Parquet": (254, 27, 108),
     "least squares": (98, 14, 28),
 }
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from primum.labellings.prior import ShareBounds
-from primum.labellings.prior_problem import prior_problem
+from primum.labellings.prior_problem import anchored, with_prior
 from primum.labellings.problem import FormedColumns, LabelProblem, total_of, without_mean
 from primum.labellings.sets import LabelInterval, Simplex, centres_of
 from primum.solvers.newton import (
@@ -123,8 +123,8 @@ def test_the_bounds_of_a_prior_are_met_and_nothing_else_changes():
     free = solve_newton(problem, 1e-10, 1000).labels
     share = free.mean()
     for low, high in ((0.0, 1.0), (share + 0.1, 1.0), (0.0, share - 0.1)):
-        prior = prior_problem(problem, ShareBounds(np.array(low), np.array(high)), 30.0)
-        anchored = prior.at(np.array(np.clip(share, low, high)))
-        q = solve_newton(anchored, 1e-10, 1000).labels
+        bounded = with_prior(problem, ShareBounds(np.array(low), np.array(high)), 30.0)
+        at_anchor = anchored(bounded, np.array(np.clip(share, low, high)))
+        q = solve_newton(at_anchor, 1e-10, 1000).labels
         assert low - 1e-8 <= q.mean() <= high + 1e-8
         assert problem.judge(q).objective >= problem.judge(free).objective - 1e-9

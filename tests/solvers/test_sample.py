@@ -45,7 +45,7 @@ def streamed_problem(kind):
         alpha=alpha,
         fit_intercept=kind != "no intercept",
     )
-    problem = next(implicit_problems(family, alpha, (np.zeros(X.shape[1]), 0.5), [0.2])).problem
+    problem = next(implicit_problems(family, alpha, (np.zeros(X.shape[1]), 0.5), [0.2]))
     return problem, family.unlabeled.dot(problem.columns.B.T).T, weight_u
 
 

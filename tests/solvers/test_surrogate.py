@@ -99,7 +99,7 @@ def problem_of(X, y, X_u):
         LabeledRows(X, np.eye(y.max() + 1)[y]), ArrayRows(X_u), alpha=0.0, fit_intercept=True
     )
     zero = np.zeros((X.shape[1], y.max() + 1)), np.zeros(y.max() + 1)
-    return next(implicit_problems(data, 0.0, zero, ["labeled"])).problem
+    return next(implicit_problems(data, 0.0, zero, ["labeled"]))
 
 
 def test_a_model_is_exact_at_its_point():

@@ -4,7 +4,6 @@ from primum.labellings.certificate import Certificate, certify, is_proven, judge
 from primum.labellings.family import LeastSquaresFamily, labeled_loss, least_squares_family
 from primum.labellings.implicit import (
     METRICS,
-    ImplicitProblem,
     implicit_problem,
     implicit_problems,
     metric_of_rows,

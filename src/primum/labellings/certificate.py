@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from primum.equations.coordinates import EPS
-from primum.labellings.implicit import ImplicitProblem, share_of_all
+from primum.labellings.implicit import share_of_all
 from primum.labellings.prior import PriorProof
-from primum.labellings.problem import LOSS_ROUNDING, ProvenGap, Solution
+from primum.labellings.prior_problem import judge_with_prior
+from primum.labellings.problem import LOSS_ROUNDING, LabelProblem, ProvenGap, Solution
 
 # Shares of a converged fit may be outside their bounds by this much: a hundred times what the
 # solvers leave (``prior.MET_TOLERANCE``), and far below one row in most tables.
@@ -267,16 +268,16 @@ class Certificate:
 
 
 def judge(
-    implicit: ImplicitProblem, solution: Solution, tol: float
+    problem: LabelProblem, solution: Solution, tol: float
 ) -> tuple[ProvenGap, ProvenGap | None, PriorProof | None]:
     """Return (objective and its gap, distance to the twin and its gap, the proof for the shares).
 
     The second is None unless the twin breaks a tie, the third unless there is a prior.
     """
-    problem, tie, q, moment = implicit.problem, implicit.tie, solution.labels, solution.moment
-    if implicit.prior is not None and solution.multipliers.size:
-        nu, bounds = solution.multipliers, implicit.prior.prior.shares
-        judged, shares = implicit.prior.judge(q, nu, moment, solution.dual, tol)
+    tie, q, moment = problem.tie, solution.labels, solution.moment
+    if problem.prior is not None and solution.multipliers.size:
+        nu, bounds = solution.multipliers, problem.prior.shares
+        judged, shares = judge_with_prior(problem, q, nu, moment, solution.dual, tol)
         signed = problem.loss_unit * bounds.signed(nu, shares)
         return judged, None, PriorProof(bounds.low, bounds.high, shares, signed)
     judged = problem.judge(q, solution.dual, tol, moment, solution.slack)
@@ -306,7 +307,7 @@ def is_proven(
 
 
 def certify(
-    implicit: ImplicitProblem,
+    problem: LabelProblem,
     solution: Solution,
     *,
     labeled_loss: float,
@@ -325,8 +326,7 @@ def certify(
     ``objective`` is that of the fitted coefficients, if it can be measured on the labelled rows,
     and ``score_rounding`` the rounding error of a score, given the size of its summands.
     """
-    problem = implicit.problem
-    judged, judged_distance, prior = judge(implicit, solution, tol)
+    judged, judged_distance, prior = judge(problem, solution, tol)
     distance_gap = None if judged_distance is None else judged_distance.gap
 
     # The objective of the model differs from that of the labelling if the normal equations were
@@ -365,8 +365,8 @@ def certify(
         changed=changed,
         n_unlabeled=problem.n_rows,
         metric=metric,
-        determined=implicit.determined,
-        tie_break=implicit.tie_break,
+        determined=problem.determined,
+        tie_break=problem.tie_break,
         distance=distance,
         distance_gap=distance_gap,
         iterations=solution.iterations,

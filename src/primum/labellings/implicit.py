@@ -46,7 +46,7 @@ them is computed from the unlabelled rows.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ from primum.labellings.family import (
 from primum.labellings.labelling import Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.prior import ShareBounds
-from primum.labellings.prior_problem import PriorProblem, prior_problem
+from primum.labellings.prior_problem import with_prior
 from primum.labellings.problem import LabelProblem, ProblemColumns, centred, without_mean
 from primum.labellings.sets import LabelSet
 from primum.labellings.streamed import ColumnSums
@@ -122,36 +122,6 @@ def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: boo
     return "labeled" if coordinates.basis.shape[1] == n_columns else SHARE_IF_UNDETERMINED
 
 
-@dataclass(frozen=True)
-class ImplicitProblem:
-    """The problem to be solved, and how ties between its optimal models are broken.
-
-    Attributes
-    ----------
-    problem : LabelProblem
-        The problem of the metric.
-    determined : bool
-        Whether the labelled rows, with their ridge, determine the model.
-    tie : NearestTwin or None
-        How to choose among several optimal models; None: by the labelling closest to the centres
-        of the label sets.
-    prior : PriorProblem or None
-        The problem with bounds on the shares of the classes, if there are any.
-    """
-
-    problem: LabelProblem
-    determined: bool = True
-    tie: NearestTwin | None = None
-    prior: PriorProblem | None = None
-
-    @property
-    def tie_break(self) -> str | None:
-        """Name of the tie-break; None if there is no tie."""
-        if self.determined:
-            return None
-        return "half" if self.tie is None else "twin"
-
-
 def implicit_problem(
     family: LeastSquaresFamily,
     loss: Loss,
@@ -160,7 +130,7 @@ def implicit_problem(
     shares: ShareBounds | None,
     metric: str | float,
     tie_break: str = "twin",
-) -> ImplicitProblem:
+) -> LabelProblem:
     """Return the problem of a metric, with bounds on the shares of the classes if there are any.
 
     ``supervised`` is the twin's (coefficients, intercept); labels of None mean [0, 1] or the
@@ -190,8 +160,10 @@ def implicit_problem(
         problem = nearest_twin_problem(family, labels, loss, twin, unit)
     else:
         target = goal - W @ coordinates.solve(family.labeled_sum)
-        plain = LabelProblem(_columns(family, W), target, labels, unit, floor, scale)
-        problem = ImplicitProblem(without_level(plain, coordinates.fit_intercept), determined)
+        problem = LabelProblem(
+            _columns(family, W), target, labels, unit, floor, scale, determined=determined
+        )
+        problem = without_level(problem, coordinates.fit_intercept)
     if shares is None or family.unlabeled.n_rows == 0:
         return problem
     if problem.tie is not None:
@@ -199,8 +171,7 @@ def implicit_problem(
             f"The {len(family.labeled.y)} labelled rows do not determine the model, and a prior "
             "then needs a ridge or another metric: pass alpha above 0 or, for example, metric=0.2."
         )
-    weight = family.equations.weight - total
-    return replace(problem, prior=prior_problem(problem.problem, shares, weight))
+    return with_prior(problem, shares, family.equations.weight - total)
 
 
 def implicit_problems(
@@ -210,10 +181,10 @@ def implicit_problems(
     metrics: Sequence[str | float],
     labels: LabelSet | None = None,
     shares: ShareBounds | None = None,
-) -> Iterator[ImplicitProblem]:
+) -> Iterator[LabelProblem]:
     """Yield the problems of several metrics, which share most of their work."""
     loss: Loss | None = None
-    shared: dict[str | float, ImplicitProblem] = {}
+    shared: dict[str | float, LabelProblem] = {}
     if len(metrics) > 1:
         shared = diagonal_problems(family, alpha_labeled, supervised, labels, metrics)
     for metric in metrics:
@@ -223,7 +194,7 @@ def implicit_problems(
             problem = implicit_problem(family, loss, supervised, labels, shares, metric)
         elif shares is not None and family.unlabeled.n_rows:
             total = family.equations.weight - family.labeled.total
-            problem = replace(problem, prior=prior_problem(problem.problem, shares, total))
+            problem = with_prior(problem, shares, total)
         yield problem
 
 
@@ -272,7 +243,7 @@ class _Ones(Labelling):
 
 def nearest_twin_problem(
     family: LeastSquaresFamily, labels: LabelSet, loss: Loss, twin: Floats, unit: float
-) -> ImplicitProblem:
+) -> LabelProblem:
     """Return the problem of the labelled loss, with ties broken towards the twin."""
     coordinates, (U, S, Vt) = family.coordinates, np.linalg.svd(loss.W)
     rank = int(np.count_nonzero(S / S[0] > DETERMINED_TOLERANCE))
@@ -286,7 +257,7 @@ def nearest_twin_problem(
     if goal.ndim == 2 and not coordinates.fit_intercept:
         floor += 0.5 * unit * _misfit_of_sums(columns.scaled(S), by_row(goal, S))
     tie = NearestTwin(columns, S, centred(goal), centred(twin), coordinates.weight, labels)
-    return ImplicitProblem(tie.loss(unit, floor), False, tie)
+    return replace(tie.loss(unit, floor), determined=False, tie=tie)
 
 
 def diagonal_problems(
@@ -295,7 +266,7 @@ def diagonal_problems(
     supervised: Linear,
     labels: LabelSet | None,
     metrics: Sequence[str | float],
-) -> dict[str | float, ImplicitProblem]:
+) -> dict[str | float, LabelProblem]:
     """Return the problems of metrics with an s and without a tie, which differ in scales only.
 
     In the directions V, the labelled metric and that of all rows are both diagonal: the labelled
@@ -324,7 +295,7 @@ def diagonal_problems(
     columns = family.columns(Vt @ coordinates.full_basis.T)
     of_labeled = Vt @ coordinates.solve(family.labeled_sum)
     twin = Vt @ coordinates.encode(*supervised)
-    problems: dict[str | float, ImplicitProblem] = {}
+    problems: dict[str | float, LabelProblem] = {}
     for metric in metrics:
         share = share_of_all(metric)
         if share > 0:
@@ -336,6 +307,6 @@ def diagonal_problems(
         else:  # the metric has no s, or its problem has a tie
             continue
         scaled = columns if (scale == 1.0).all() else columns.scaled(scale)
-        plain = LabelProblem(scaled, target, labels, unit, floor)
-        problems[metric] = ImplicitProblem(without_level(plain, family.equations.fit_intercept))
+        problem = LabelProblem(scaled, target, labels, unit, floor)
+        problems[metric] = without_level(problem, family.equations.fit_intercept)
     return problems

@@ -29,9 +29,9 @@ from scipy.linalg import cho_factor, cho_solve
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
 from primum.labellings.family import LeastSquaresFamily
-from primum.labellings.implicit import ImplicitProblem, no_metric, share_of_all, without_level
+from primum.labellings.implicit import no_metric, share_of_all, without_level
 from primum.labellings.prior import ShareBounds
-from primum.labellings.prior_problem import prior_problem
+from primum.labellings.prior_problem import with_prior
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelSet
 from primum.rows import ArrayRows, LabeledRows
@@ -90,7 +90,7 @@ def kernel_problem(
     supervised: Linear,
     labels: LabelSet | None = None,
     shares: ShareBounds | None = None,
-) -> ImplicitProblem:
+) -> LabelProblem:
     """Return the problem of a metric, a label set and bounds on the shares of the classes.
 
     ``supervised`` is the twin's (coefficients, intercept); labels of None mean [0, 1] or the
@@ -113,10 +113,10 @@ def kernel_problem(
     problem = LabelProblem(columns, target, family.label_sets(labels), unit, floor, scale)
     problem = without_level(problem, coordinates.fit_intercept)
     if shares is None or rows.n_rows == 0:
-        return ImplicitProblem(problem)
+        return problem
     ones = W.ones(coordinates) if coordinates.fit_intercept else None
     total = coordinates.weight - labeled.total
-    return ImplicitProblem(problem, prior=prior_problem(problem, shares, total, ones))
+    return with_prior(problem, shares, total, ones)
 
 
 def _metric(

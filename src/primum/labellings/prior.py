@@ -29,12 +29,15 @@ With several classes M Q and Xi are taken without their means over the classes, 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum._words import listed
+
+if TYPE_CHECKING:
+    from primum.labellings.problem import ProblemColumns
 
 # A bound yields by this fraction of the distance that M Q would have to move along u to meet it.
 # This keeps the Hessian regular where no label can move, and is far below the accuracy of shares.
@@ -157,12 +160,15 @@ class Prior:
         The shares if M Q is 0.
     total : float
         w.
+    extended : ProblemColumns or None
+        M with a row of ones, to which u belongs, if M itself has no u (``prior_problem.py``).
     """
 
     shares: ShareBounds
     direction: Floats
     offset: Floats
     total: float
+    extended: "ProblemColumns | None" = None
 
     @cached_property
     def length(self) -> float:

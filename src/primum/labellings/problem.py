@@ -36,6 +36,7 @@ from primum.labellings.sets import LabelInterval, LabelSet, contrasts_of
 from primum.rows import library_of
 
 if TYPE_CHECKING:
+    from primum.labellings.nearest_twin import NearestTwin
     from primum.labellings.streamed import StreamedColumns
 
 # M, formed or not.
@@ -226,6 +227,11 @@ class LabelProblem:
         1, a typical value for quantities with units of their own.
     prior : Prior or None
         Bounds on the shares of the classes, if there are any.
+    tie : NearestTwin or None
+        How to choose among several optimal models; None: by the labelling closest to the centres
+        of the label sets.
+    determined : bool
+        Whether the labelled rows, with their ridge, determine the model.
     """
 
     columns: ProblemColumns
@@ -235,6 +241,13 @@ class LabelProblem:
     loss_floor: float = 0.0
     scale: float = 1.0
     prior: Prior | None = None
+    tie: "NearestTwin | None" = None
+    determined: bool = True
+
+    @property
+    def tie_break(self) -> str | None:
+        """Name of the tie-break; None if there is no tie."""
+        return None if self.determined else "half" if self.tie is None else "twin"
 
     def gap_within(self, tol: float) -> float:
         """Return the gap, in units of P, that a tolerance allows at an objective of 0."""
@@ -247,11 +260,12 @@ class LabelProblem:
 
     def residual(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return ``M Q - T``, a point of the dual: one pass, unless X_u'Q is known as moment."""
-        return centred(self.columns.accumulate(q, moment) - self.target)
+        xi = self.columns.accumulate(q, moment) - self.target
+        return xi if xi.ndim == 1 else np.asarray(xi - xi.mean(axis=1, keepdims=True))
 
     def conjugate(self, xi: Floats) -> float:
         """Return ``1/2 ||Xi||^2 + <T, Xi>``, which a prior reduces."""
-        plain = half_square(xi) + float(np.vdot(self.target, xi))
+        plain = 0.5 * float(np.vdot(xi, xi)) + float(np.vdot(self.target, xi))
         return plain if self.prior is None else plain - self.prior.reduction(xi + self.target)
 
     def gradient(self, xi: Floats, residual: Floats) -> Floats:
@@ -314,22 +328,21 @@ class LabelProblem:
         these saves a pass: ``moment``, the sum of the design rows times q, and ``slack``, which is
         (Xi, the sum of the slacks at Xi) for an Xi close to ``M Q - T``.
         """
-        residual = self.residual(q, moment)
+        residual, unit = self.residual(q, moment), self.loss_unit
         xi, at_xi = (residual, self.slack(q, residual)) if slack is None else slack
-        judged = self.judgement(residual, at_xi + half_square(residual - xi))
+        objective = self.loss_floor + unit * (0.5 * float(np.vdot(residual, residual)))
+        off = residual - xi
+        gap = unit * (at_xi + 0.5 * float(np.vdot(off, off)))
+        judged = ProvenGap(objective, gap, self.scale)
         if dual is None or judged.within(tol):
             return judged
-        gap = self.slack(q, dual) + half_square(residual - dual)
-        return replace(judged, gap=min(judged.gap, self.loss_unit * gap))
+        off = residual - dual
+        gap = unit * (self.slack(q, dual) + 0.5 * float(np.vdot(off, off)))
+        return replace(judged, gap=min(judged.gap, gap))
 
     def slack(self, q: Floats | Labelling, dual: Floats) -> float:
         """Return the sum of the slacks of all rows at a dual point: one pass."""
         return float(self.columns.gaps(self.labels, dual[None], q)[0])
-
-    def judgement(self, residual: Floats, gap: float) -> "ProvenGap":
-        """Return the objective at ``M Q - T``, with a gap in units of P."""
-        objective = self.loss_floor + self.loss_unit * half_square(residual)
-        return ProvenGap(objective, self.loss_unit * gap, self.scale)
 
 
 def half_square(values: Floats) -> float:

@@ -16,14 +16,14 @@ from functools import partial
 import numpy as np
 
 from primum._typing import Floats
-from primum.labellings.implicit import ImplicitProblem
 from primum.labellings.labelling import LabelsInFrame
-from primum.labellings.prior_problem import PriorProblem
+from primum.labellings.prior import Prior
+from primum.labellings.prior_problem import anchored
 from primum.labellings.problem import LabelProblem, ProblemColumns, Solution
 from primum.labellings.sets import centres_of
 from primum.solvers.all_rows import MeasureLabels
 from primum.solvers.lbfgsb import solve_lbfgsb
-from primum.solvers.nearest_twin import solve_nearest_twin
+from primum.solvers.nearest_twin import SolveLabels, solve_nearest_twin
 from primum.solvers.newton import GAP_GOAL, solve_from, solve_newton
 from primum.solvers.scale import solve_scale
 
@@ -84,7 +84,7 @@ def solve(
 
 
 def solve_problem(
-    implicit: ImplicitProblem,
+    problem: LabelProblem,
     *,
     solver: str,
     tol: float,
@@ -99,20 +99,20 @@ def solve_problem(
     place of the pass that computes the gap of a labelling, if neither a prior nor a tie-break is
     involved.
     """
-    problem, tie = implicit.problem, implicit.tie
     if solver == "auto":
         solver = "newton" if problem.columns.streamed is None else "scale"
     # If the model depends only on M Q, any optimal labelling will do.
-    unique = implicit.determined and implicit.prior is None and problem.n_rows > 0
+    unique = problem.determined and problem.prior is None and problem.n_rows > 0
     if start is not None and unique and solver == "newton":
         solution = solve_from(problem, start, tol, max_iter)
         if solution is not None:
             return solution
     solve_labels = partial(_solve_labels, solver)
-    if implicit.prior is not None:
-        return _solve_prior(implicit.prior, solve_labels, tol, max_iter)
-    if tie is not None and problem.n_rows:
-        return solve_nearest_twin(problem, tie, solve_labels, tol, max_iter)
+    if problem.prior is not None and problem.prior.extended is not None:
+        return _solve_anchored(problem, problem.prior, solve_labels, tol, max_iter)
+    if problem.tie is not None and problem.n_rows:
+        return solve_nearest_twin(problem, problem.tie, solve_labels, tol, max_iter)
+    measure = measure if problem.prior is None else None
     return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)
 
 
@@ -120,34 +120,33 @@ def _solve_labels(solver: str, problem: LabelProblem, tol: float, max_iter: int)
     return solve(problem, solver=solver, tol=tol, max_iter=max_iter)
 
 
-def _solve_prior(
-    prior: PriorProblem,
-    solve_labels: Callable[[LabelProblem, float, int], Solution],
-    tol: float,
-    max_iter: int,
+def _solve_anchored(
+    problem: LabelProblem, prior: Prior, solve_labels: SolveLabels, tol: float, max_iter: int
 ) -> Solution:
-    """Return the optimal labelling with shares within the bounds of a prior.
+    """Return the optimal labelling with shares within bounds, if M needs a row of ones for that.
 
-    ``solve_labels`` solves a label problem in a given number of iterations. All rounds together may
-    take ``max_iter`` of them.
+    All rounds of anchors together take ``max_iter`` iterations, at most.
     """
-    shares = prior.prior.shares
-    if not prior.has_row_of_ones:
-        return solve_labels(prior.at(prior.prior.offset), tol, max_iter)
-    solution = _in_frame(solve_labels(prior.problem, tol, max_iter), prior.problem.columns)
-    s, iterations = prior.of(solution.labels), solution.iterations
+    columns, shares = prior.extended, prior.shares
+    assert columns is not None
+    solution = solve_labels(replace(problem, prior=None), tol, max_iter)
+    solution = _in_frame(solution, problem.columns)
+    s = np.asarray(prior.direction @ columns.accumulate(solution.labels))
+    iterations = solution.iterations
     solution = replace(solution, multipliers=np.zeros_like(s))
     if shares.violation(s) <= SHARE_VIOLATION:
         return solution
-    enough = GAP_GOAL * prior.problem.gap_within(tol)
+    enough = GAP_GOAL * problem.gap_within(tol)
     for _ in range(MAX_ANCHOR_ROUNDS):
         if iterations >= max_iter:
             break
         anchor = shares.project(s)
-        solution = solve_labels(prior.at(anchor), tol, max_iter - iterations)
-        solution = _in_frame(solution, prior.columns)
-        s, iterations = prior.of(solution.labels), iterations + solution.iterations
-        if prior.penalty(s, anchor) <= enough:
+        solution = solve_labels(anchored(problem, anchor), tol, max_iter - iterations)
+        solution = _in_frame(solution, columns)
+        s = np.asarray(prior.direction @ columns.accumulate(solution.labels))
+        iterations += solution.iterations
+        # What the row of ones costs, in units of P.
+        if 0.5 * float(np.sum(((s - anchor) / prior.direction[-1]) ** 2)) <= enough:
             break
     return replace(solution, iterations=iterations)
 

@@ -30,7 +30,6 @@ from primum.equations import Frame, Linear, View, equations_of, in_span_is_faste
 from primum.equations.coordinates import EPS
 from primum.labellings import (
     Certificate,
-    ImplicitProblem,
     Labelling,
     LabelProblem,
     LabelSet,
@@ -156,7 +155,7 @@ def fit_implicit(
     # The problem, its solution and its proof.
     problem = labellings.implicit_problem(family, loss, twin, labels, shares, metric, tie_break)
     if solver == "auto":
-        solver = "newton" if problem.problem.columns.streamed is None else "scale"
+        solver = "newton" if problem.columns.streamed is None else "scale"
     model, q, certificate = solve_and_prove(
         family,
         problem,
@@ -177,7 +176,7 @@ def fit_implicit(
 
 def solve_and_prove(
     family: LeastSquaresFamily,
-    problem: ImplicitProblem,
+    problem: LabelProblem,
     twin: Linear,
     *,
     metric: str | float,
@@ -189,7 +188,7 @@ def solve_and_prove(
     narrower: Callable[[LabelSet], Iterable[LabelSet]] = no_narrower,
 ) -> tuple[Linear, Any, Certificate]:
     """Return the model (coefficients, intercept) of the best labelling, its labels, its proof."""
-    plain, labeled, iterations = problem.problem, family.labeled, 0
+    labeled, iterations = family.labeled, 0
     of_labels = labellings.share_of_all(metric) == 0
 
     def losses(coef: Floats, intercept: Floats | float) -> tuple[float, float]:
@@ -202,11 +201,11 @@ def solve_and_prove(
     easier = (
         replace(
             problem,
-            problem=replace(plain, labels=near),
+            labels=near,
             tie=None if problem.tie is None else replace(problem.tie, labels=near),
         )
         # The model of the labels closest to the centres depends on the sets themselves.
-        for near in (() if problem.tie_break == "half" else narrower(plain.labels))
+        for near in (() if problem.tie_break == "half" else narrower(problem.labels))
     )
     for narrowed in chain(easier, [problem]):
         label_pass = LabelPass(family, narrowed, twin)
@@ -266,7 +265,7 @@ class Measured:
 class LabelPass:
     """The model of a labelling and its measurements, from one pass over the rows."""
 
-    def __init__(self, family: LeastSquaresFamily, problem: ImplicitProblem, twin: Linear) -> None:
+    def __init__(self, family: LeastSquaresFamily, problem: LabelProblem, twin: Linear) -> None:
         self.family, self.problem, self.twin = family, problem, twin
         self.keep = family.unlabeled.rows.in_memory
         # The rounding error of a score, given the size of its summands: a sum of two products, and
@@ -280,7 +279,7 @@ class LabelPass:
     def measure(self, xi: Floats | None, q: Labelling, moment: Floats) -> tuple[Floats, float]:
         """Return the sum of the design rows times q, presumed to be ``moment``, and slack at Xi."""
         gamma = self.family.gamma_of(moment)
-        model, problem = self.family.equations.decode(gamma), self.problem.problem
+        model, problem = self.family.equations.decode(gamma), self.problem
         found = measure_labels(
             self.family, model, self.twin, self.rounding, q, xi, problem, keep=self.keep
         )
@@ -300,7 +299,7 @@ class LabelPass:
 
         # The labels were measured by the solver, unless they are those of another problem. The
         # certificate uses the slack at M Q - T, if there is no prior.
-        dual = None if problem.prior is not None else problem.problem.residual
+        dual = None if problem.prior is not None else problem.residual
         if self.last is None or self.last[0] is not q:
             self.measure(dual and dual(q, moment), q, moment)
         assert self.last is not None
