@@ -184,8 +184,8 @@ USED_BY_THE_LABORATORY = {
     *("_files", "_progress", "cli._options", "comparison.plan", "comparison.run"),
     *("comparison.store", "pages.page", "pages.pictures"),
     # the paper's variants of methods, and how their scores are read
-    *("_sklearn", "equations", "methods.kernels", "methods.least_squares.classifier"),
-    *("methods.registry", "methods.svm.base", "reading.data", "reading.labels", "rows"),
+    *("_sklearn", "methods.kernels", "methods.least_squares.classifier"),
+    *("methods.registry", "methods.svm.base", "reading.data", "reading.labels"),
     # the parts of a safe choice, which races show one by one, and what labels settle
     *("judging", "judging.difference", "judging.error_bounds", "judging.words"),
     *("safe.candidates", "safe.candidates.base", "safe.candidates.entrants"),
