@@ -57,6 +57,7 @@ class WithPrior:
     }
 
 
+# The metrics and solvers of estimators with a certificate.
 IMPLICIT_RANGES: dict[str, list[Any]] = {
     "metric": [StrOptions(set(METRICS)), Interval(Real, 0, 1, closed="both")],
     "solver": [StrOptions({"auto", *SOLVERS})],

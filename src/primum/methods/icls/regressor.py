@@ -180,6 +180,8 @@ class ICLSRegressor(LeastSquaresRegressionBase):
     n_jobs: int | None = None
 
     _ranges: ClassVar[dict[str, list[Any]]] = IMPLICIT_RANGES
+    # Which model is taken if the labelled rows do not determine it.
+    _tie_break: ClassVar[str] = "twin"
 
     def fit(
         self,
@@ -245,6 +247,7 @@ class ICLSRegressor(LeastSquaresRegressionBase):
                     max_iter=self.max_iter,
                     narrower=near_known_targets,
                     in_span=data.home is None,
+                    tie_break=self._tie_break,
                 )
             # The model, its twin, its proof and the targets, in the user's units.
             self._remember(*scale.restored_fit(*found.model))
