@@ -263,6 +263,59 @@ def test_keys_of_one_letter_can_be_switched_off(open_task):
     assert page.locator("#row").inner_text() == "Row 1 of 40"
 
 
+@pytest.mark.parametrize(
+    ("classes", "typed", "recorded"),
+    [
+        (("0", "1"), "101", "101"),
+        (tuple("0123456789"), "48307", "48307"),
+        (tuple("abcdefghijklmnopqrstuvwxyz"), "UzA", "uza"),
+        (("a", "A", "z"), "aAZ", "aAz"),
+    ],
+)
+def test_classes_of_one_character_are_their_own_keys(open_task, classes, typed, recorded):
+    page = open_task(make_task(classes=classes))
+    for key in typed:
+        page.keyboard.press(key)
+    given = page.locator("#rows option").all_inner_texts()
+    assert given[: len(typed)] == [f"{k + 1} · {one}" for k, one in enumerate(recorded)]
+    page.keyboard.press("Backspace")
+    assert page.locator("#row").inner_text() == f"Row {len(typed)} of 40"
+    assert page.locator("#undo kbd").inner_text() == ("⌫" if "u" in classes else "u")
+
+
+@pytest.mark.parametrize(
+    ("classes", "keys"),
+    [
+        (("no", "yes"), "12"),
+        (("0", "1", "10"), "234"),
+        (("10-20", "20-30", "3 or less"), "456"),
+        (("a", "2", "other"), "134"),
+        (("1", "2", "not one"), "345"),
+    ],
+)
+def test_no_key_of_a_position_is_written_like_another_class(open_task, classes, keys):
+    page = open_task(make_task(classes=classes))
+    assert page.locator("#classes kbd").all_inner_texts() == list(keys)
+    for key in keys:
+        page.keyboard.press(key)
+    given = page.locator("#rows option").all_inner_texts()
+    assert given[: len(keys)] == [f"{k + 1} · {one}" for k, one in enumerate(classes)]
+
+
+def test_a_key_that_is_no_class_does_nothing_and_says_so(open_task):
+    page = open_task(make_task(classes=("0", "1")))
+    page.keyboard.press("2")
+    refused = page.locator("#refused")
+    assert refused.is_visible()
+    assert refused.inner_text() == (
+        "No class has the key 2: nothing was recorded. The keys are 0, 1."
+    )
+    assert page.locator("#counts").inner_text().startswith("0 of 40 rows labelled")
+    page.keyboard.press("1")
+    assert not refused.is_visible()
+    assert page.locator("#rows option").first.inner_text() == "1 · 1"
+
+
 def test_many_classes_are_searched(open_task):
     classes = [f"class {k}" for k in range(1, 31)] + ["other than class 2"]
     task = make_task(classes=classes)
@@ -336,7 +389,7 @@ def test_a_long_and_wide_sheet_is_shown_and_stays_within_the_screen(open_task):
     values.focus()
     page.keyboard.press("End")
     page.locator("#values dd").last.wait_for(state="visible")
-    for key in "12?" * 5:
+    for key in "ab?" * 5:
         page.keyboard.press(key)
     assert page.locator("#row").inner_text() == "Row 16 of 1,000"
     assert values.evaluate("(v) => v.scrollTop") == 0

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,13 @@ def compared(compare, kept, tmp_path):
 def succeeded(answer):
     assert answer.exit_code == 0, answer.output
     return re.sub(r"\s+", " ", answer.output)
+
+
+def stored_values(path):
+    """Return what is stored, as an earlier version wrote it, without a checksum."""
+    values = json.loads(path.read_text())
+    del values["checksum"]
+    return values
 
 
 def refused(answer, *texts):
@@ -345,7 +353,7 @@ def test_a_folder_that_was_passed_on_names_no_file_outside_it(compared, call, tm
     compared()
     (tmp_path / "victim.json").write_text("{}")
     path = tmp_path / "report" / "settlement.json"
-    values = json.loads(path.read_text())
+    values = stored_values(path)
     if part == "models":
         values["models"] = dict.fromkeys(values["models"], name)
     else:
@@ -375,8 +383,34 @@ def test_a_folder_that_was_passed_on_has_no_links(compared, call, tmp_path, name
 def test_stored_labels_that_are_none_are_refused(compared, call, tmp_path):
     compared()
     path = tmp_path / "report" / "settlement.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"labels": {"r1": 7}}))
+    path.write_text(json.dumps(stored_values(path) | {"labels": {"r1": 7}}))
     refused(call("settle", "report"), "settlement.json is damaged", "the label 7 for the row 'r1'")
+
+
+def test_an_edited_settlement_is_found_before_anything_is_printed(compared, call, truth, tmp_path):
+    compared()
+    folder = tmp_path / "report"
+    path = folder / "settlement.json"
+    values = json.loads(path.read_text())
+    for part, edited in (("rows", values["rows"][::-1]), ("labels", {"r1": 0})):
+        path.write_text(json.dumps(values | {part: edited}))
+        answer = call("settle", "report")
+        refused(answer, "settlement.json is damaged", "changed after it was written: its checksum")
+        assert "label yet" not in answer.output
+    # Another layout of the same values is the same; files of earlier versions have no checksum.
+    earlier = {name: value for name, value in values.items() if name != "checksum"}
+    for unedited in (values, earlier):
+        path.write_text(json.dumps(unedited, indent=1, sort_keys=True))
+        assert "No row has a label yet" in succeeded(call("settle", "report"))
+
+
+def test_a_clear_answer_is_checked_and_not_settled(compared, tmp_path):
+    compared()
+    labelling = StoredLabelling.read(tmp_path / "report")
+    assert labelling.how_to_label.startswith("To settle it, open ")
+    clear = replace(labelling.course, cross_validated="help")
+    checked = replace(labelling, course=clear).how_to_label
+    assert checked.startswith("To check this on your rows, open ")
 
 
 def test_a_damaged_settlement_does_not_end_a_comparison(compare, compared, tmp_path):

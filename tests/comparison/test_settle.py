@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.page import answer_part
-from primum.comparison.settle import TWO_QUESTIONS
+from primum.comparison.settle import TWO_QUESTIONS, settled_by, settlement_part
 from primum.comparison.words import BEFORE_LABELS, REFITTED
 from primum.judging.settlement import SettledPair, Settlement
 
@@ -381,3 +381,17 @@ def test_bounds_of_second_settlements_hold():
         assert truth == found.high
         missed += bool(np.any((path[:, 0] > truth) | (path[:, 1] < truth)))
     assert missed <= 6  # binomial of 40 at 5 %: more than 6 has a probability of 1 %
+
+
+def test_what_needs_no_label_is_certain_and_not_100_per_cent_probable():
+    asked = Settlement.ask(
+        [("the safe stack", "the baseline")],
+        rows=[1],
+        codes=[[[0, 1]]],
+        n_rows=1000,
+        classes=["no", "yes"],
+    )
+    settling = settled_by(asked, "baseline", ["safe stack"], "cannot_tell")
+    report = settlement_part(settling, "baseline").to_markdown()
+    assert "Change in errors on 1,000 unlabelled rows: bounds that are certain." in report
+    assert "100%" not in report

@@ -177,6 +177,9 @@ def test_whole_numbers_of_rows_are_counted_on_any_version_of_python():
     text = verdict_of(Posterior(Difference(-0.1, 0.04, 99, 100), both)).text
     assert "They differ on 14 of 100 held-out rows, of which the method gets 12 right" in text
     assert percent_of_level(0.975) == "97.5%"
+    assert [percent_of_level(one) for one in (0, 1, 0.9999, 0.00002)] == [
+        *("0%", "100%", "99.99%", "0.002%")
+    ]
 
 
 def test_limits_have_no_digits_that_they_do_not_need():

@@ -37,7 +37,7 @@ from primum.comparison.settle import (
 from primum.comparison.words import REFITTED, LabellingWords
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
-from primum.judging.words import Alert
+from primum.judging.words import CANNOT_TELL, Alert
 from primum.models import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
 from primum.pages.page import ReplaceablePart, with_part
@@ -216,9 +216,10 @@ class StoredLabelling:
     @property
     def how_to_label(self) -> str:
         """What to do with the rows to label, in a sentence."""
-        sheet = self.sheet_path
+        sheet, is_open = self.sheet_path, self.course.cross_validated == CANNOT_TELL
+        aim = "settle it" if is_open else "check this on your rows"
         return (
-            f"To settle it, open {self.folder / PAGE} in a browser, label the rows and download "
+            f"To {aim}, open {self.folder / PAGE} in a browser, label the rows and download "
             f"the sheet, or fill in the column {self.sheet.target!r} of {sheet} from the top, with "
             f"'?' where nobody can decide; then run: {settle_command(self.folder)} "
             f"{shlex.quote(sheet.name)}"
@@ -233,6 +234,7 @@ class StoredLabelling:
             "models": self.models,
             "files": self.files,
         }
+        values["checksum"] = _checksum(values)
         write_file(self.folder / STORED, json.dumps(values, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -241,6 +243,9 @@ class StoredLabelling:
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            # Files of earlier versions have no checksum.
+            if values.pop("checksum", None) not in (None, _checksum(values)):
+                raise ValueError("it was changed after it was written: its checksum is another")
             _check_inside(folder, values["files"], values["models"])
             course = Course.read(values["course"])
             # The folder may have been moved or renamed since.
@@ -291,6 +296,11 @@ class StoredLabelling:
         except ValueError as problem:
             raise ValueError(f"{path}: {problem}") from problem
         return replace(self, settlement=settlement)
+
+
+def _checksum(values: dict[str, Any]) -> str:
+    """Return a checksum of what is stored: an edited order or label would void the guarantee."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _check_inside(folder: Path, files: dict[str, str], models: dict[str, str]) -> None:

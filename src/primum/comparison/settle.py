@@ -582,10 +582,16 @@ def _questions(pairs: Sequence[SettledPair]) -> PageTable:
         for found in pairs
     ]
     first = pairs[0]
+    hold = "that are certain"
+    if first.level < 1:
+        sure = percent_of_level(first.level)
+        hold = (
+            f"that hold together with a probability of at least {sure}, however many labels there "
+            "are"
+        )
     caption = (
-        f"Change in errors on {counted(first.pair.n_rows, 'unlabelled row')}: bounds that hold "
-        f"together with a probability of at least {percent_of_level(first.level)}, however many "
-        "labels there are. Negative is better. A change of up to "
+        f"Change in errors on {counted(first.pair.n_rows, 'unlabelled row')}: bounds {hold}. "
+        "Negative is better. A change of up to "
         f"{counted(first.pair.n_margin, 'row')} makes no practical difference."
     )
     header = ("Models", "Rows that differ", "Labels", "From", "To", "Answer")

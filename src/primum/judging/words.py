@@ -363,8 +363,14 @@ def percent(probability: float) -> str:
 
 
 def percent_of_level(level: float) -> str:
-    """Return a level in per cent, with the digits that it needs: 90%, 97.5%."""
-    return f"{round(100 * level, 1):g}%"
+    """Return a level in per cent, with the digits that it needs: 90%, 97.5%, 99.99%.
+
+    What is not certain is never shown as 100% or 0%.
+    """
+    digits = 1
+    while 0 < level < 1 and round(100 * level, digits) in (0, 100):
+        digits += 1
+    return f"{round(100 * level, digits):.15g}%"
 
 
 def capitalised(phrase: str) -> str:

@@ -1,16 +1,25 @@
 // One row at a time, until the question is settled: see label.py. The bounds are in settle.js.
 const task = JSON.parse(document.getElementById("task").textContent);
 const UNDECIDED = "?";
-const KEYS = "123456789abc";
 const at = (id) => document.getElementById(id);
 const written = (number) => number.toLocaleString("en");
+// What is not certain is never shown as 100 or 0.
+const percent = (probability) => {
+  let digits = 1;
+  const rounded = () => Number((100 * probability).toFixed(digits));
+  while (probability > 0 && probability < 1 && digits < 15 && [0, 100].includes(rounded())) digits += 1;
+  return rounded().toLocaleString("en", { maximumFractionDigits: digits });
+};
 const counted = (number, what) => `${written(number)} ${what}${number === 1 ? "" : "s"}`;
 const create = (tag, ...content) => {
   const element = document.createElement(tag);
   element.append(...content);
   return element;
 };
-const say = (text) => { at("said").textContent = text; };
+const say = (text) => {
+  at("said").textContent = text;
+  at("refused").textContent = "";
+};
 
 // ---- Answers: for every row its label, "?" or null; `past` has what undo restores.
 const STORE = `primum.labels.${task.key}`;
@@ -146,8 +155,24 @@ const showCounts = () => {
   ].filter(Boolean).join(" · ");
 };
 
-// ---- Classes: a key for each, or a list to search if there are many.
+// ---- Classes: a key for each, or a list to search if there are many. Classes of one character are
+// their own keys. Other classes have keys by position, none of which is written like a class or
+// begins a number that is one: whoever types what is right must not record something else.
+const MOST_KEYS = 12;
+const isOwnKey = (label) => /^[^\s\p{C}\p{M}]$/u.test(label);
+const isLike = (key) => (label) => label.toLowerCase() === key || (/\d/.test(key) && label.startsWith(key));
+const byPosition = () => [..."123456789abcdefghijklmnopqrstvwxyz"].filter(
+  (key) => !task.classes.some(isLike(key)));
+const KEYS = task.classes.every(isOwnKey) ? [...task.classes] : byPosition().slice(0, MOST_KEYS);
 const isSearched = task.classes.length > KEYS.length;
+// The class of a key; capitals matter only if they tell classes apart.
+const classOf = (key) => {
+  if (isSearched) return undefined;
+  const keys = KEYS.slice(0, task.classes.length);
+  const alike = keys.filter((one) => one.toLowerCase() === key.toLowerCase());
+  return task.classes[keys.indexOf(alike.length === 1 ? alike[0] : key)];
+};
+const undoKey = classOf("u") === undefined ? "u" : "Backspace";
 const classButtons = task.classes.map((label, k) => {
   const button = create("button", create("span", label));
   button.type = "button";
@@ -254,7 +279,7 @@ const lines = (question) => {
     + `${WORDS[question.answer]}.`];
   if (all.contradicted) {
     told.push("These labels contradict the random order of the rows, which happens by chance with "
-      + `a probability of at most ${written(pair.alpha * 100)} %: only what is certain is claimed here.`);
+      + `a probability of at most ${percent(pair.alpha)} %: only what is certain is claimed here.`);
   }
   if (decidable && question.answerIfDecidable !== question.answer) {
     told.push(`On the rows that can be decided: ${errors(decidable)} ${pair.baseline}; `
@@ -302,7 +327,7 @@ const whatNext = (kind) => {
 };
 const scope = () => {
   const level = 1 - task.pairs.reduce((sum, { alpha }) => sum + alpha, 0);
-  const sure = level < 1 ? `, at least ${written(Math.round(level * 1000) / 10)} % sure` : "";
+  const sure = level < 1 ? `, at least ${percent(level)} % sure` : "";
   return `On your ${counted(task.n_rows, "row")}${sure}:`;
 };
 const showNews = () => {
@@ -357,19 +382,27 @@ const download = () => {
 };
 
 // ---- Keys. Keys of one letter can be switched off, for those who speak to their computer.
+const refuse = (key) => {
+  const keys = isSearched ? "Find the class by its name"
+    : `The keys are ${KEYS.slice(0, task.classes.length).join(", ")}`;
+  say("");
+  at("refused").textContent = `No class has the key ${key}: nothing was recorded. ${keys}.`;
+};
 const byKey = (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches("select, input:not([type=checkbox])")) return;
-  const k = isSearched ? -1 : KEYS.indexOf(event.key.toLowerCase());
+  const label = classOf(event.key);
   const actions = {
     "?": () => answer(UNDECIDED), u: undo, Backspace: undo,
     ArrowLeft: () => go(place - 1), ArrowRight: () => go(place + 1),
   };
-  const act = k >= 0 && k < task.classes.length
-    ? () => answer(task.classes[k]) : actions[event.key];
-  if (!act || (event.key.length === 1 && !state.shortcuts)) return;
-  event.preventDefault();
-  act();
+  const act = label === undefined ? actions[event.key] : () => answer(label);
+  const isCharacter = [...event.key].length === 1;
+  if (isCharacter && !state.shortcuts) return;
+  if (act) {
+    event.preventDefault();
+    act();
+  } else if (isCharacter && event.key.trim()) refuse(event.key);
 };
 
 const start = () => {
@@ -383,8 +416,11 @@ const start = () => {
   at("undecided").value = UNDECIDED;
   at("find").hidden = !isSearched;
   at("shortcuts").checked = state.shortcuts;
-  at("keys").textContent = `Keys: ${isSearched ? "" : "the digit or letter on a button, "}? for `
-    + "“cannot say”, u or Backspace to undo, the left and right arrows for another row.";
+  at("undo").querySelector("kbd").textContent = undoKey === "u" ? "u" : "⌫";
+  at("undo").setAttribute("aria-keyshortcuts", undoKey === "u" ? "u Backspace" : "Backspace");
+  at("keys").textContent = `Keys: ${isSearched ? "" : "the character on a button, "}? for `
+    + `“cannot say”, ${undoKey === "u" ? "u or " : ""}Backspace to undo, the left and right arrows `
+    + "for another row.";
   if (isSearched) search();
   else at("classes").append(...classButtons);
   show(Math.max(nextWithout(-1), 0));
