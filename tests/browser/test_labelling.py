@@ -239,6 +239,27 @@ def test_answers_of_another_page_are_neither_used_nor_lost(open_task):
     assert page.evaluate("localStorage.getItem(STORE)") == other
 
 
+def test_labels_that_were_read_from_a_sheet_are_shown_beside_those_of_the_browser(
+    open_task, tmp_path
+):
+    page = open_task(make_task(n_rows=6))
+    page.keyboard.press("2")
+    page.keyboard.press("1")
+    read = {1: CLASSES[1], 2: CLASSES[0], 3: "?"}
+    again = labelling_page(make_task(n_rows=6, answers=read))
+    (tmp_path / "label.html").write_text(again, encoding="utf-8")
+    page.reload()
+    given = page.locator("#rows option").all_inner_texts()
+    # The browser has its own answer for the second row, which may be a correction.
+    own = [CLASSES[1], CLASSES[0], CLASSES[0], "cannot say"]
+    assert given == [*(f"{k + 1} · {one}" for k, one in enumerate(own)), "5", "6"]
+    assert page.locator("#row").inner_text() == "Row 5 of 6"
+    assert page.locator("#counts").inner_text().startswith("3 of 6 rows labelled · 1 undecided")
+    answers = dict(enumerate([*own[:3], "?"]))
+    assert downloaded(page) == sheet_of(make_task(n_rows=6), answers)
+    assert page.problems == []
+
+
 def test_two_tabs_share_their_answers(open_task):
     page = open_task(make_task())
     other = page.context.new_page()

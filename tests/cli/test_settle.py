@@ -483,3 +483,29 @@ def test_an_order_that_an_earlier_version_has_stored_is_kept(
     labels = StoredLabelling.read(folder).settlement.labels
     right = np.searchsorted(asked.classes, truth["churn"].to_numpy()[asked.rows[::-1]])
     assert labels == dict(enumerate(right[:8].tolist()))
+
+
+def test_the_page_has_labels_that_were_read_and_the_saved_model_is_named(
+    compared, call, truth, tmp_path
+):
+    compared()
+    folder = tmp_path / "report"
+    read = re.compile(r"<script type='application/json' id='task'>(.*?)</script>", re.DOTALL)
+
+    def answers():
+        return json.loads(read.search((folder / "label.html").read_text())[1])["answers"]
+
+    assert answers() == {}
+    assert "Model: none.skops (the baseline, for now), for primum predict" in succeeded(
+        call("settle", "report", "--save-model", "none.skops")
+    )
+    fill(folder / "rows_to_label.csv", truth, 0, 3)
+    output = succeeded(call("settle", "report", "--save-model", "m.skops"))
+    settled = StoredLabelling.read(folder)
+    name = "the baseline" if settled.settled.deployed == "baseline" else '"em-lda"'
+    judged = "as it was judged, fitted without the 3 new labels"
+    assert re.search(rf"Model: m.skops \({name}(, for now)?, {judged}\)", output)
+    assert answers() == dict(zip("012", settled.labels.values(), strict=True))
+    assert (tmp_path / "m.skops").read_bytes() == (
+        folder / settled.models[settled.settled.deployed]
+    ).read_bytes()

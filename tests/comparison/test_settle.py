@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,17 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.page import answer_part
-from primum.comparison.settle import TWO_QUESTIONS, settled_by, settlement_part
-from primum.comparison.words import BEFORE_LABELS, REFITTED
+from primum.comparison.settle import TWO_QUESTIONS, duels_of, settled_by, settlement_part
+from primum.comparison.words import BEFORE_LABELS, REFITTED, Findings, MethodResult
+from primum.judging.difference import Difference, Disagreement, Posterior
+from primum.judging.losses import ERROR
 from primum.judging.settlement import SettledPair, Settlement
+from primum.judging.words import verdict_of
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -395,3 +400,77 @@ def test_what_needs_no_label_is_certain_and_not_100_per_cent_probable():
     report = settlement_part(settling, "baseline").to_markdown()
     assert "Change in errors on 1,000 unlabelled rows: bounds that are certain." in report
     assert "100%" not in report
+
+
+def comparison_of(changes, *, safe=("safe stack",), recommended="baseline", equivalence=0.01):
+    """Return what ``duels_of`` reads of a comparison: change, its error and rows that differ."""
+    compared = []
+    for name, (change, error, share) in changes.items():
+        posterior = Posterior(Difference(change, error, 99, 100), equivalence=equivalence)
+        verdict = verdict_of(posterior, level=0.99)
+        held_out = Disagreement(30, 20, 0, 1000 * share, 1000, 0.8, 2)
+        verdict = replace(verdict, disagreement=held_out)
+        compared.append(MethodResult(name, True, 0.3, 1.0, 5, verdict=verdict))
+    findings = Findings(compared, recommended, ERROR, 1000)
+    records = SimpleNamespace(cross_fitted=dict.fromkeys(safe))
+    return SimpleNamespace(
+        findings=findings, compared=compared, records=records, equivalence=equivalence
+    )
+
+
+def asked_in(result):
+    return [(duel.challenger[0], duel.baseline) for duel in duels_of(result)]
+
+
+def test_the_pairs_asked_about_are_those_that_could_change_the_recommendation():
+    """A booster with P(help) .92 is asked about; what is refuted is not."""
+    baseline, twin = ("baseline", "own"), ("safe stack", "supervised")
+    methods = {
+        "safe stack": (-0.015, 0.01, 0.1),
+        "boosting": (-0.1, 0.04, 0.4),
+        "worse": (0.09, 0.02, 0.3),
+        "alike": (0.0, 0.001, 0.2),
+        "same rows": (-0.02, 0.05, 0.005),
+        "forest": (-0.06, 0.04, 0.3),
+    }
+    odds = {one.name: one.judged.probabilities for one in comparison_of(methods).compared}
+    assert 0.9 < odds["boosting"].help < 0.94
+    found = asked_in(comparison_of(methods))
+    assert found == [(name, baseline) for name in ("boosting", "forest", "safe stack")]
+    # The recommended one leads; labels may refute it.
+    found = asked_in(comparison_of(methods, recommended="safe stack"))
+    assert found == [(name, baseline) for name in ("safe stack", "boosting", "forest")]
+    # In a place that is left, the stack is compared with its supervised one.
+    del methods["forest"]
+    found = asked_in(comparison_of(methods))
+    assert found == [("boosting", baseline), ("safe stack", baseline), ("safe stack", twin)]
+    # If nothing could change it, the most promising one alone is asked about.
+    refuted = {name: methods[name] for name in ("worse", "alike")}
+    assert asked_in(comparison_of(refuted)) == [("alike", baseline)]
+    assert asked_in(comparison_of({})) == []
+
+
+def test_rows_of_all_pairs_come_in_one_random_order():
+    frame, labels = rings(noise=0.6)
+    X, codes = frame[["east", "north"]].to_numpy(), (labels == "yes").astype(int)
+    methods = [
+        ("forest", RandomForestClassifier(10, random_state=0), False),
+        ("neighbours", KNeighborsClassifier(5), False),
+    ]
+    options = FOREST | {"methods": methods}
+    result = primum.compare(X[:N_LABELED], codes[:N_LABELED], X[N_LABELED:], **options)
+    asked = result.settlement
+    assert {question.challenger for question in asked.questions} == {'"forest"', '"neighbours"'}
+    assert [question.pair.alpha for question in asked.questions] == [0.025, 0.025]
+    baseline = result.fit("baseline").predict(X[N_LABELED:])
+    union = np.zeros(len(baseline), dtype=bool)
+    for question in asked.questions:
+        own = result.fit(question.challenger.strip('"')).predict(X[N_LABELED:])
+        differ = np.flatnonzero(own != baseline)
+        union[differ] = True
+        assert sorted(asked.rows[question.differs] - N_LABELED) == differ.tolist()
+        # No pair's rows come first: the mean place is in the middle.
+        places = np.flatnonzero(question.differs)
+        spread = len(asked.rows) / np.sqrt(12 * len(places))
+        assert abs(places.mean() - len(asked.rows) / 2) < 4 * spread
+    assert sorted(asked.rows - N_LABELED) == np.flatnonzero(union).tolist()

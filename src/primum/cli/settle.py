@@ -13,6 +13,7 @@ from primum.comparison.labelling_files import (
     KEEP_MARKS,
     StoredLabelling,
     update_report,
+    write_page,
 )
 from primum.comparison.settle import model_in_words
 from primum.judging.error_bounds import OPEN
@@ -66,6 +67,7 @@ def settle(
             news.append(f"{path}: {_news(before, labelling)}.")
         if labelling.labels != labels_before:  # first, as the output may be closed
             labelling.write()
+            write_page(labelling)
         for line in news:
             click.echo(line)
         if labelling.labels:
@@ -129,4 +131,9 @@ def _save(labelling: StoredLabelling, path: Path) -> None:
         raise ValueError(f"{stored} is missing: compare again with --resume, which writes it.")
     write_file(path, stored.read_bytes())
     for_now = ", for now" if settling.answer == OPEN else ""
-    click.echo(f"Model: {path} ({model_in_words(settling.deployed)}{for_now}), for primum predict")
+    judged = ""
+    if n_new := labelling.n_labels:
+        labels = "new label" if n_new == 1 else f"{n_new:,} new labels"
+        judged = f", as it was judged, fitted without the {labels}"
+    name = model_in_words(settling.deployed)
+    click.echo(f"Model: {path} ({name}{for_now}{judged}), for primum predict")

@@ -29,7 +29,7 @@ from primum.comparison.page import answer_part
 from primum.comparison.result import Comparison
 from primum.comparison.settle import (
     SettledComparison,
-    duels_of,
+    duels_in,
     settled_by,
     settled_in,
     settlement_part,
@@ -82,7 +82,7 @@ class Course(PlainRecord):
         """Return the course of a comparison."""
         return cls(
             recommended=result.recommended,
-            challengers=tuple(duel.rival for duel in duels_of(result)),
+            challengers=tuple(duel.rival for duel in duels_in(result, settlement)),
             cross_validated=settled_in(result, settlement).cross_validated,
             headline=words.compose_headline(result.findings, result.alerts),
             failure=words.failure_sentence(result.findings),
@@ -346,11 +346,10 @@ def prepare_labelling(
         return result, None, _set_aside(folder, before)
     if CANNOT_SAY_CELL in asked.classes:
         return result, None, [*_set_aside(folder, before), QUESTION_MARK]
-    if before is not None and before.settlement.asks_the_same(asked):
+    if before is not None and result.continue_settlement(before.settlement):
         # Its order stays: somebody may have labelled rows of it, in the folder or elsewhere.
         name, new = before.files["sheet"], before.may_be_replaced
         notes = [f"Labels given earlier still count: {before.n_labels:,}."] * bool(before.labels)
-        result.continue_settlement(before.settlement)
         asked = before.settlement
     else:
         name, notes = _new_sheet(table, folder, before)
@@ -428,8 +427,13 @@ def write_labelling(labelling: StoredLabelling, result: Comparison, table: Table
     if labelling.new_sheet:
         separator = table.file.separator if isinstance(table, CsvTable) else ","
         write_sheet(labelling.sheet_path, labelling.sheet, separator)
-    write_file(folder / PAGE, labelling_page(_task(labelling)))
+    write_page(labelling)
     labelling.write()
+
+
+def write_page(labelling: StoredLabelling) -> None:
+    """Write the page on which rows are labelled, with the labels so far."""
+    write_file(labelling.folder / PAGE, labelling_page(_task(labelling)))
 
 
 def _digest(asked: Settlement) -> str:
@@ -478,6 +482,7 @@ def _task(labelling: StoredLabelling) -> LabellingTask:
             f"Then run the command {settle_command(labelling.folder)} with the path of the file "
             f"{name} that was downloaded."
         ),
+        answers=dict(zip(sorted(asked.labels), labelling.labels.values(), strict=True)),
     )
 
 

@@ -33,6 +33,8 @@ from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
 from primum.comparison.records import CurvePoint, FailedFit, OwnDifference, Records, learning_curves
 from primum.comparison.settle import (
     SettledComparison,
+    duels_in,
+    duels_of,
     fit_with_labels,
     settled_in,
     settlement_of,
@@ -691,17 +693,28 @@ class Comparison:
     @cached_property
     def _unlabelled(self) -> Settlement:
         """The settlement before the first label."""
-        return settlement_of(self, self._asked_models)
+        return settlement_of(self, self._asked_models, duels_of(self))
 
-    def continue_settlement(self, settlement: Settlement) -> None:
-        """Continue a settlement with the same questions: its order of rows, and its labels.
+    def continue_settlement(self, settlement: Settlement) -> bool:
+        """Continue a stored settlement, with its order of rows and its labels, if that is possible.
 
         Parameters
         ----------
         settlement : Settlement
-            One that was stored for the same models and rows.
+            One that was stored earlier, perhaps with other questions than this comparison asks.
+
+        Returns
+        -------
+        bool
+            Whether it is about the models and rows of this comparison; otherwise nothing changes.
         """
+        duels = duels_in(self, settlement)
+        if why_not(self) or len(duels) < len(settlement.questions):
+            return False
+        if not settlement.asks_the_same(settlement_of(self, self._asked_models, duels)):
+            return False
         object.__setattr__(self, "_labelled", settlement)
+        return True
 
     def _asked(self) -> Settlement:
         """Return the settlement; raise an error if there can be none."""

@@ -3,11 +3,8 @@
 The cross-validated verdict is about methods on new rows. A settlement is about fitted models on the
 unlabelled rows at hand: two models can differ in errors only on rows for which they predict
 different classes, and these are known without labels (`primum.judging.error_bounds`). It compares
-
-* a method that judges itself, such as the safe stack, with the baseline of the comparison, and with
-  its own supervised stack;
-* the recommended method, if it is another one, with the baseline;
-* without a method that judges itself, the most promising method with the baseline.
+the methods that could still change the recommendation with the baseline, at most three of them; in
+places that are left, the supervised stack of a safe stack with that stack.
 
 All unlabelled rows of the table count. If settlement and cross-validation disagree, the settlement
 is followed on these rows. The meaning of labels depends only on the settlement and a few findings,
@@ -70,6 +67,8 @@ TWO_QUESTIONS = (
 CAUTIOUS = f"Use the {BASELINE} for now, the cautious choice."
 PART = "settlement"
 HEADING = "What labels settle on your rows"
+# Pairs that a settlement asks about: each costs a part of the probability of error.
+MAX_DUELS = 3
 # Answers of labels, and of cross-validation, in a table.
 ANSWERS = {
     HELP: "better",
@@ -123,7 +122,20 @@ class Duel:
 
 
 def duels_of(result: "Comparison") -> list[Duel]:
-    """Return the pairs of models that labels can decide between, the leading one first.
+    """Return the pairs of models that could still change the recommendation, the leading one first.
+
+    All gains are measured against the baseline, so every pair is a method and the baseline. A
+    method could change the recommendation if it is recommended, because labels may refute that, or
+    if it may be better than the baseline in practice: help is not excluded, P(help) > 1 - level
+    with the level of its claim, and it predicts other classes on more than ``equivalence`` of the
+    unlabelled rows. The pair that the headline speaks of leads (the recommended or else the most
+    promising method); the others follow by their estimated gain, largest first, and there are at
+    most ``MAX_DUELS``. If nothing could change the recommendation, the leading pair is the only
+    one. Where a pair is left, a method that judges itself is also compared with its own supervised
+    stack, which says what the unlabelled rows contribute.
+
+    The pairs depend on cross-validation alone, so that they are fixed before the first label, and
+    their rows are labelled in one random order of their union.
 
     Parameters
     ----------
@@ -135,12 +147,45 @@ def duels_of(result: "Comparison") -> list[Duel]:
     list of Duel
         The pairs; empty if no method could be judged.
     """
-    judged = {method.name: method for method in result.compared}
-    selves = [name for name in result.records.cross_fitted if name in judged]
     best = result.findings.best
-    others = [] if best is None or (selves and result.recommended == BASELINE) else [best.name]
-    duels = [_against_baseline(judged[name]) for name in dict.fromkeys([*others, *selves])]
-    return [*duels, *(_against_twin(judged[name], len(selves)) for name in selves)]
+    if best is None:
+        return []
+    judged = {method.name: method for method in result.compared}
+    may_help = []
+    for name, method in judged.items():
+        verdict = method.judged
+        share = None if verdict.disagreement is None else verdict.disagreement.share
+        differs = share is None or share > result.equivalence
+        if differs and verdict.probabilities.help > 1 - verdict.level:
+            may_help.append(name)
+    may_help.sort(key=lambda name: judged[name].judged.change)
+    asked = list(dict.fromkeys([best.name, *may_help]))[:MAX_DUELS]
+    twins = [name for name in asked if name in result.records.cross_fitted]
+    duels = [_against_baseline(judged[name]) for name in asked]
+    return [*duels, *(_against_twin(result, judged[name]) for name in twins)][:MAX_DUELS]
+
+
+def duels_in(result: "Comparison", settlement: Settlement) -> list[Duel]:
+    """Return the pairs that a settlement of a comparison asks about, whatever it would ask now.
+
+    Parameters
+    ----------
+    result : Comparison
+        The comparison.
+    settlement : Settlement
+        One of this comparison, perhaps stored before others of its methods were compared.
+
+    Returns
+    -------
+    list of Duel
+        The pairs, without those of models that are not compared any more.
+    """
+    every = [_against_baseline(method) for method in result.compared]
+    selves = [one for one in result.compared if one.name in result.records.cross_fitted]
+    every += [_against_twin(result, method) for method in selves]
+    by_words = {duel.words: duel for duel in every}
+    asked = [(question.challenger, question.baseline) for question in settlement.questions]
+    return [by_words[words] for words in asked if words in by_words]
 
 
 def _against_baseline(method: MethodResult) -> Duel:
@@ -148,7 +193,8 @@ def _against_baseline(method: MethodResult) -> Duel:
     return Duel((method.name, OWN), (BASELINE, OWN), words, method.judged.disagreement)
 
 
-def _against_twin(method: MethodResult, n_stacks: int) -> Duel:
+def _against_twin(result: "Comparison", method: MethodResult) -> Duel:
+    n_stacks = sum(one.name in result.records.cross_fitted for one in result.compared)
     twin = "the supervised stack" + (f" of {model_in_words(method.name)}" if n_stacks > 1 else "")
     held_out = None if method.twin is None else method.twin.disagreement
     words = (model_in_words(method.name), twin)
@@ -193,7 +239,7 @@ def why_not(result: "Comparison") -> str:
     return ""
 
 
-def settlement_of(result: "Comparison", models: Models) -> Settlement:
+def settlement_of(result: "Comparison", models: Models, duels: Sequence[Duel]) -> Settlement:
     """Return the settlement of a comparison before the first label.
 
     Parameters
@@ -202,6 +248,8 @@ def settlement_of(result: "Comparison", models: Models) -> Settlement:
         The comparison.
     models : Models
         Predictions of its models.
+    duels : sequence of Duel
+        The pairs to ask about.
 
     Returns
     -------
@@ -209,7 +257,7 @@ def settlement_of(result: "Comparison", models: Models) -> Settlement:
         The questions, and the rows on which models differ, in a random order that is fresh for
         these models.
     """
-    duels, plan, problem = duels_of(result), result.plan, result.problem
+    plan, problem = result.plan, result.problem
     predicted = [
         models.codes(*model) for duel in duels for model in (duel.baseline, duel.challenger)
     ]
@@ -282,7 +330,7 @@ def table_of_next_rows(
         KEY_COLUMN: [asked.keys[place] for place in places],
         LABEL_COLUMN if asked.target is None else asked.target: None,
         CHOSEN: YES,
-        **(_predictions(result, models, rows) if show_predictions else {}),
+        **(_predictions(duels_in(result, asked), models, rows) if show_predictions else {}),
     }
     sheet = pd.DataFrame(first, index=pd.Index(rows), dtype=object)
     return pd.concat([sheet, original_columns(models, rows, list(sheet))], axis=1)
@@ -320,11 +368,12 @@ def original_columns(models: Models, rows: Index, without: Sequence[str] = ()) -
     return frame[names if identity is None else [identity, *names]].set_axis(rows, axis=0)
 
 
-def _predictions(result: "Comparison", models: Models, rows: Index) -> dict[str, AnyArray]:
+def _predictions(duels: Sequence[Duel], models: Models, rows: Index) -> dict[str, AnyArray]:
     """Return columns with the predictions of the models of all questions."""
-    places, classes = np.searchsorted(models.rows, rows), result.plan.table.labels.classes
+    places = np.searchsorted(models.rows, rows)
+    classes = models.result.plan.table.labels.classes
     columns = {}
-    for duel in duels_of(result):
+    for duel in duels:
         for model, name in zip((duel.baseline, duel.challenger), reversed(duel.words), strict=True):
             columns[f"predicted by {name}"] = classes[models.codes(*model)[places]].astype(object)
     return columns
@@ -492,13 +541,10 @@ def settled_in(result: "Comparison", settlement: Settlement) -> SettledCompariso
         The answers, and what to use.
     """
     # By the words of the questions, because other levels may raise other questions by now.
-    judged = {model_in_words(method.name): method for method in result.compared}
-    rivals = [
-        judged[question.challenger].name if question.baseline == model_in_words(BASELINE) else None
-        for question in settlement.questions
-    ]
-    leading = judged[settlement.questions[0].challenger].judged.answer
-    return settled_by(settlement, result.recommended, rivals, leading)
+    duels = duels_in(result, settlement)
+    judged = {method.name: method.judged.answer for method in result.compared}
+    rivals = [duel.rival for duel in duels]
+    return settled_by(settlement, result.recommended, rivals, judged[duels[0].challenger[0]])
 
 
 def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> Any:

@@ -24,6 +24,10 @@ const say = (text) => {
 // ---- Answers: for every row its label, "?" or null; `past` has what undo restores.
 const STORE = `primum.labels.${task.key}`;
 const nothing = () => ({ answers: task.rows.map(() => null), past: [], shortcuts: true });
+// Labels that were read from a sheet are shown where this browser has no answer of its own.
+const withRead = (saved) => ({
+  ...saved, answers: saved.answers.map((own, row) => own ?? task.answers[row] ?? null),
+});
 const isAnswer = (value) => value === null || value === UNDECIDED || task.classes.includes(value);
 const isSaved = (saved) => Array.isArray(saved?.answers) && Array.isArray(saved.past)
   && saved.answers.length === task.rows.length && saved.answers.every(isAnswer)
@@ -36,15 +40,15 @@ let storage = null; // why the browser stores nothing, as a sentence; null if it
 let isDownloaded = true;
 
 const readSaved = (text) => {
-  if (text === null) return nothing();
+  if (text === null) return withRead(nothing());
   try {
     const saved = JSON.parse(text);
-    if (isSaved(saved)) return saved;
+    if (isSaved(saved)) return withRead(saved);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
   storage = "What this browser stored for this page cannot be read: it was left as it is.";
-  return nothing();
+  return withRead(nothing());
 };
 const load = () => {
   try {

@@ -14,8 +14,8 @@ target filled in, in the form that Python's ``csv`` module writes.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from string import Template
 
@@ -86,6 +86,9 @@ class LabellingTask:
         stop; the others are optional.
     next_step : str, default=""
         What to do with the sheet after downloading it, in a sentence.
+    answers : mapping of int to str
+        Labels that were read from a sheet, or "?", by place of their row: the page begins with
+        them, unless the browser has another answer for the row.
     """
 
     title: str
@@ -100,6 +103,7 @@ class LabellingTask:
     margin: float
     pairs: Sequence[LabellingPair]
     next_step: str = ""
+    answers: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.rows or not self.pairs:
@@ -142,6 +146,13 @@ class LabellingTask:
                 f"The classes must be different texts, neither empty nor {CANNOT_SAY_CELL!r}, "
                 f"which means undecided, got {list(self.classes)}."
             )
+
+        for place, label in self.answers.items():
+            if place not in range(len(self.rows)) or label not in (*self.classes, CANNOT_SAY_CELL):
+                raise ValueError(
+                    f"The row at place {place} is labelled {label!r}, but there are "
+                    f"{len(self.rows)} rows and the classes {list(self.classes)}."
+                )
 
     def _check_pair(self, pair: LabellingPair) -> None:
         names = f"{pair.challenger} and {pair.baseline}"
