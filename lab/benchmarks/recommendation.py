@@ -11,15 +11,18 @@ has the change in error against the baseline, in points, if one follows
 * ``recommended``: what ``Comparison.recommended`` says;
 * ``always the stack``, ``least held-out error``;
 
-its mean, the worst draw, and the share of draws that are worse by more than a point. Problems are
-the data sets of the paper, in the folder that ``PRIMUM_DATA`` names, and the simulated tables of
-``known_truth_tables.py``. The run continues where it was stopped; ``--minutes`` stops it.
+its mean, the worst draw, and the shares of draws that are worse, or better, by more than a point.
+Problems are the data sets of the paper, in the folder that ``PRIMUM_DATA`` names, and the simulated
+tables of ``known_truth_tables.py``. A second table has the stack as the only method, in the draws
+of ``known_truth.py`` and ``known_truth_tables.py``, whose results are read from the folder that
+contains ``--out``. The run continues where it was stopped; ``--minutes`` stops it.
 """
 
 import argparse
 import time
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -30,11 +33,11 @@ from primum import compare
 from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore
 from primum.comparison.words import BASELINE
-from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior
+from primum.judging.difference import LEVEL, Difference, Disagreement, Posterior, Probabilities
 from primum.judging.recommendation import recommend
 from primum.judging.words import HELP, verdict_of
 from primum_lab.datasets import available, load
-from primum_lab.scenarios import shuffled
+from primum_lab.scenarios import SCENARIOS, shuffled
 
 N_UNLABELED, N_FRESH = 500, 3000
 MIN_OF_CLASS = 3  # labels of every class, as many as a comparison needs
@@ -122,19 +125,60 @@ def followed(rows):
     }
 
 
-def summary(results):
-    """Return, for every kind of problem, number of labels and rule, what following it gains."""
+def comparisons(results):
+    """Return, for every draw and rule, the kind of problem and the true change in points."""
     drawn = results.groupby(["kind", "n_labeled", "problem", "draw"], sort=False)
-    rules = pd.DataFrame(
+    return pd.DataFrame(
         {"kind": key[0], "labels": key[1], "rule": rule, "change": 100 * change}
         for key, group in drawn
         for rule, change in followed(group.to_dict("records")).items()
     )
+
+
+def stacks_alone(folder):
+    """Return the same for the draws of the known truths, in which the stack is the only method.
+
+    How often the models of a draw disagree is not stored.
+    """
+    tables = pd.read_csv(folder / "known-truth-tables" / "results.csv").assign(labels=50)
+    arrays = pd.read_csv(folder / "known-truth" / "results.csv")
+    arrays["labels"] = [SCENARIOS[name].n_labeled for name in arrays["scenario"]]
+    rows = []
+    for against, kind, table in (
+        ("baseline", "known truth", arrays),
+        ("brier", "known truth, Brier score", arrays),
+        ("baseline", "known truth, tables", tables),
+    ):
+        for one in table[table["against"] == against].to_dict("records"):
+            odds = Probabilities(*(one[f"p_{key}"] for key in ("help", "no_difference", "harm")))
+            verdict = SimpleNamespace(
+                answer=one["answer"], change=one["change"], probabilities=odds, disagreement=None
+            )
+            uses = {
+                "only claims": one["answer"] == HELP,
+                "recommended": recommend({"stack": verdict}, ["stack"]) is not None,
+                "always the stack": True,
+            }
+            labels = "20" if one["labels"] == 20 else "50 to 100"
+            rows += [
+                {
+                    "kind": kind,
+                    "labels": labels,
+                    "rule": rule,
+                    "change": 100 * used * one["true_change"],
+                }
+                for rule, used in uses.items()
+            ]
+    return pd.DataFrame(rows)
+
+
+def summary(rules):
+    """Return, for every kind of problem, number of labels and rule, what following it gains."""
     grouped = rules.groupby(["kind", "labels", "rule"], sort=False)["change"]
     table = grouped.agg(draws="size", mean="mean", worst="max")
-    table["worse_by_1"] = grouped.agg(lambda change: np.mean(change > 1))
-    table["better_by_1"] = grouped.agg(lambda change: np.mean(change < -1))
-    return table.reset_index().sort_values(["kind", "labels"], kind="stable")
+    table["worse by > 1"] = grouped.agg(lambda change: np.mean(change > 1))
+    table["better by > 1"] = grouped.agg(lambda change: np.mean(change < -1))
+    return table.reset_index().sort_values(["kind"], kind="stable")
 
 
 def main():
@@ -183,7 +227,8 @@ def main():
             for row in store.done.get(key_of(name, n_labeled, draw), ())
         )
     results.round(6).to_csv(options.out / "results.csv", index=False)
-    text = summary(results).round(3).to_string(index=False)
+    rules = [comparisons(results), stacks_alone(options.out.parent)]
+    text = "\n\n".join(summary(one).round(3).to_string(index=False) for one in rules)
     (options.out / "summary.txt").write_text(f"{text}\n")
     print(text)
 
