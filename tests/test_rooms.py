@@ -188,8 +188,8 @@ USED_BY_THE_LABORATORY = {
     *("methods.registry", "methods.svm.base", "reading.data", "reading.labels"),
     # the parts of a safe choice, which races show one by one, and what labels settle
     *("judging", "judging.difference", "judging.error_bounds", "judging.words"),
-    *("safe.candidates", "safe.candidates.base", "safe.candidates.entrants"),
-    *("safe.candidates.sampled", "safe.out_of_fold", "safe.rows", "safe.stack"),
+    *("safe.candidates", "safe.candidates.base", "safe.candidates.own", "safe.out_of_fold"),
+    *("safe.rows", "safe.stack"),
     # small helpers
     *("_lazy", "_typing", "_warnings", "_words"),
 }

@@ -15,12 +15,20 @@ The data sets of the paper need the folder that ``PRIMUM_DATA`` names.
 import argparse
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from sklearn.utils import check_random_state
 
 from primum import SafeClassifier
+from primum.judging.held_out import HeldOut
+from primum.reading.data import read_arguments
+from primum.reading.folds import read_repeated_folds
 from primum.safe.candidates import DEFAULT, Supervised
-from primum.safe.candidates.entrants import Entrants
+from primum.safe.candidates.own import Team, choose_candidates
 from primum.safe.candidates.trees import histogram_boosting, random_forest
+from primum.safe.out_of_fold import score_candidates
+from primum.safe.rows import Targets, shared_rows
+from primum.safe.stack import fit_weights
 from primum_lab.datasets import available, load
 from primum_lab.measures import score_probability
 from primum_lab.methods import Method
@@ -28,7 +36,13 @@ from primum_lab.race import paired_differences, race_summary
 from primum_lab.runner import Experiment, run_experiment
 from primum_lab.splits import HoldOut
 
-FURTHER = {"booster": histogram_boosting, "random forest": random_forest}
+
+def forest(X, targets, seed, scaling):
+    """Return a random forest, which needs no scaling."""
+    return random_forest(X, targets, seed)
+
+
+FURTHER = {"booster": histogram_boosting, "random forest": forest}
 STACK = "default stack"
 VARIANTS = {
     STACK: (),
@@ -41,26 +55,36 @@ VARIANTS = {
 class StacksClassifier(SafeClassifier):
     """The stacks with and without further candidates, of one set of out-of-fold scores."""
 
-    def _entrants(self, *problem):
-        entrants = super()._entrants(*problem)
-        added = [Supervised(name, fit) for name, fit in FURTHER.items()]
+    def fit(self, X, y):  # noqa: D102
+        given = read_arguments(self, X, y)
+        self.classes_ = given.labels.classes
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
+        codes = given.labels.codes
+        targets = Targets.of_classes(codes, len(self.classes_))
+        folds = read_repeated_folds(self.cv, self.n_repeats, given, None, seed)
+        held_out = HeldOut(folds, codes, self.classes_)
+        n_unlabeled = rows.unlabeled.shape[0]
+        team = choose_candidates(self.candidates, self.baseline, len(self.classes_), n_unlabeled)
         # Without the counterparts, which only the verdict needs.
-        candidates = [*entrants.candidates, *added]
+        added = [Supervised(name, fit) for name, fit in FURTHER.items()]
+        candidates = [*team.candidates, *added]
         supervised = [c for c in candidates if not c.uses_unlabeled]
-        return Entrants(candidates, supervised, entrants.baselines, entrants.notes)
-
-    def _combine(self, scored):
-        fitted = scored.refit(list(scored.scores), scored.rows.unlabeled[:0])
-        models = {name: model for name, (model, _) in fitted.items()}
+        team = Team(candidates, supervised, team.baselines, team.notes)
+        scored = score_candidates(team, rows, targets, folds, n_jobs=self.n_jobs)
+        scores, every = scored.scores(len(folds)), np.arange(len(targets))
+        models = {name: scored.prepared[name].fit(every, targets) for name in scores}
         self.seconds_, self.notes_, self.parts_ = dict(scored.seconds), [], {}
-        for variant, added in VARIANTS.items():
-            names = [name for name in models if name in DEFAULT or name in added]
-            weights, _ = scored.weights_of(names, self.shrinkage)
-            weighted = dict(zip(names, weights.tolist(), strict=True))
-            self.parts_[variant] = self._stack(weighted, models)
+        for variant, further in VARIANTS.items():
+            names = [name for name in models if name in DEFAULT or name in further]
+            weights, _ = fit_weights(
+                scores, names, team.baselines, held_out, targets, self.shrinkage
+            )
+            self.parts_[variant] = self._stack(weights, models)
         for name in ("ridge", "logistic", *FURTHER):
             self.parts_[name] = self._stack({name: 1.0}, models)
         self.weights_, self.models_ = self.parts_[STACK].weights_, self.parts_[STACK].models_
+        return self
 
 
 def experiment(n_labeled, repeats):

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import two_classes
 from primum import SafeClassifier
-from primum.safe.candidates import ClassTargets, SharedRows
+from primum.safe.rows import SharedRows, Targets
 from primum.safe.verdict import remarks_on_rows
 
 QUICK = {"candidates": ["spreading"], "baseline": ["ridge"], "cv": 3, "n_repeats": 2}
@@ -173,7 +173,7 @@ def test_scores_of_whole_repeats_need_drawn_rows_only():
 
 
 def test_shares_of_classes_are_those_of_drawn_labels():
-    labels = ClassTargets(np.array([0, 1, 1, 1]), 2, None, None, np.arange(4) > 1)
+    labels = Targets.of_classes(np.array([0, 1, 1, 1]), 2, None, None, np.arange(4) > 1)
     np.testing.assert_array_equal(labels.mean, [0.5, 0.5])
     np.testing.assert_array_equal(labels.take(np.array([0, 2])).mean, [1.0, 0.0])
     np.testing.assert_array_equal(labels.take(np.array([2, 3])).mean, [0.0, 1.0])

@@ -5,8 +5,9 @@ import pytest
 
 from primum.reading.folds import Fold
 from primum.safe import out_of_fold as pilot
-from primum.safe.candidates import CANDIDATES, Candidate, ClassTargets, SharedRows
-from primum.safe.candidates.entrants import Entrants
+from primum.safe.candidates import CANDIDATES, Candidate
+from primum.safe.candidates.own import Team
+from primum.safe.rows import SharedRows, Targets
 
 
 class Clock:
@@ -32,7 +33,7 @@ class Powers(Candidate):
         return self
 
     def fit(self, train, labels):
-        assert np.bincount(labels.codes)[1] == 2
+        assert np.bincount(labels.y)[1] == 2
         Clock.now += (len(train) + self.rows.unlabeled.shape[0]) ** self.growth
         return self
 
@@ -45,7 +46,7 @@ def rows_of(n_labeled, n_unlabeled):
     codes[:3] = 1  # rare
     return (
         SharedRows(np.zeros((n_labeled, 2)), np.zeros((n_unlabeled, 2))),
-        ClassTargets(codes, 2),
+        Targets.of_classes(codes, 2),
     )
 
 
@@ -110,7 +111,7 @@ def test_predictions_count_as_time(monkeypatch, n_unlabeled, seconds, done):
     parts = np.split(np.arange(60), 3)
     folds = [Fold(np.setdiff1d(np.arange(60), part), part) for part in parts]
     start, candidate = Clock.now, InContext()
-    team = Entrants([candidate], [candidate], [], [])
+    team = Team([candidate], [candidate], [], [])
     deadline = start + seconds + 20
     scored = pilot.score_in_time(team, rows, labels, folds, rows.unlabeled, deadline)
     assert ("in context" in scored.scores(3)) is done

@@ -8,8 +8,8 @@ from generate import several_classes, two_classes
 from primum import ICLSClassifier, SafeClassifier, SafeRegressor
 from primum.equations import sampled as sampling
 from primum.rows import ArrayRows, ParquetRows
-from primum.safe.candidates import SharedRows, linear
-from primum.safe.candidates.base import as_given, standardisation
+from primum.safe.candidates import linear
+from primum.safe.rows import SharedRows, as_given, standardisation
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -171,14 +171,16 @@ def test_components_of_many_rows_in_memory_come_from_their_moments(monkeypatch, 
     X, more = (rows * [1.0, 30.0, 0.1, 0.0] + [0.0, 500.0, 0.0, 7.0] for rows in (X, more))
     X[:, 2], more[:, 2] = 2 * X[:, 0], 2 * more[:, 0]  # and the last column is constant
     rows, candidate = SharedRows(X, more, scaling=scaling), linear.AllComponents()
-    expected = candidate.prepare(rows).labeled
+    expected = candidate.prepare(rows).prepared.labeled
     monkeypatch.setattr(linear, "MAX_PCA_ROWS", 199)
     monkeypatch.delattr(linear, "find_components")
     found = candidate.prepare(rows)
-    assert found.labeled.shape == expected.shape == (30, 2)
+    assert found.prepared.labeled.shape == expected.shape == (30, 2)
     assert found.note == ""
     # Components have arbitrary signs.
-    np.testing.assert_allclose(found.labeled @ found.labeled.T, expected @ expected.T, atol=1e-9)
+    np.testing.assert_allclose(
+        found.prepared.labeled @ found.prepared.labeled.T, expected @ expected.T, atol=1e-9
+    )
 
 
 def test_no_rows_outside_memory(tmp_path):

@@ -33,20 +33,11 @@ from primum.comparison.store import ResultStore, identity_of_data
 from primum.judging.difference import holm
 from primum.reading.data import read_arguments, read_numbers
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
-from primum.safe.candidates import (
-    CANDIDATES,
-    DEFAULT,
-    Candidate,
-    CandidateModel,
-    ClassTargets,
-    NumberTargets,
-    SharedRows,
-)
-from primum.safe.candidates.base import Kind, standardising
-from primum.safe.candidates.entrants import OF_CLASSES, Entrants, of_numbers, read_entrants
-from primum.safe.candidates.sampled import prepared_with
+from primum.safe.candidates import CANDIDATES, DEFAULT, Candidate, CandidateModel
+from primum.safe.candidates.base import prepare
+from primum.safe.candidates.own import Team, choose_candidates
 from primum.safe.out_of_fold import Scored, run
-from primum.safe.rows import shared_rows
+from primum.safe.rows import SharedRows, Targets, shared_rows
 from primum.safe.stack import BASELINE, SAFE, SUPERVISED, StackedClassifier
 from primum_lab.measures import score_probability
 from primum_lab.methods import Method
@@ -68,7 +59,7 @@ Unit = tuple[str, int]  # problem with its number of labels, and repeat
 
 
 def all_models(
-    safe: SafeClassifier | SafeRegressor, team: Entrants[Kind], rows: SharedRows, targets: Kind
+    safe: SafeClassifier | SafeRegressor, team: Team, rows: SharedRows, targets: Targets
 ) -> dict[str, CandidateModel]:
     """Return the candidates of a fitted safe choice and of its supervised stack, fitted.
 
@@ -87,9 +78,9 @@ def all_models(
     }
 
 
-def fit_to_all(candidate: Candidate[Kind], rows: SharedRows, targets: Kind) -> CandidateModel:
+def fit_to_all(candidate: Candidate, rows: SharedRows, targets: Targets) -> CandidateModel:
     """Return a candidate fitted to all labelled rows."""
-    return prepared_with(rows, candidate, targets).fit(np.arange(len(targets)), targets)
+    return prepare(candidate, rows, targets).fit(np.arange(len(targets)), targets)
 
 
 class RaceClassifier(SafeClassifier):
@@ -100,11 +91,9 @@ class RaceClassifier(SafeClassifier):
         given = read_arguments(self, X, y, X_unlabeled)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
-        targets = ClassTargets(given.labels.codes, len(self.classes_))
+        targets = Targets.of_classes(given.labels.codes, len(self.classes_))
         n_unlabeled = rows.unlabeled.shape[0]
-        team = read_entrants(
-            self.candidates, self.baseline, targets.n_classes, n_unlabeled, OF_CLASSES
-        )
+        team = choose_candidates(self.candidates, self.baseline, targets.n_outputs, n_unlabeled)
         self.all_models_ = all_models(self, team, rows, targets)
         return self
 
@@ -218,10 +207,9 @@ class RaceRegressor(SafeRegressor):
         given = read_numbers(self, X, y, X_unlabeled)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
-        numbers = given.labels.targets
-        targets = NumberTargets(numbers, standardising(numbers))
-        roster = of_numbers(self.bounds)
-        team = read_entrants(self.candidates, self.baseline, 1, rows.unlabeled.shape[0], roster)
+        targets = Targets.of_numbers(given.labels.targets)
+        n_unlabeled = rows.unlabeled.shape[0]
+        team = choose_candidates(self.candidates, self.baseline, None, n_unlabeled, self.bounds)
         self.all_models_ = all_models(self, team, rows, targets)
         return self
 

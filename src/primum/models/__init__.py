@@ -25,6 +25,10 @@ MODEL_FORMAT = 4
 PRESENT_MODULES = {
     ("primum.judging.decisions", "Calibration"): "primum.judging.objectives",
     ("primum.judging.decisions", "DecisionRule"): "primum.judging.objectives",
+    ("primum.safe.candidates.base", "Affine"): "primum.safe.rows",
+    ("primum.safe.candidates.entrants", "WrappedModel"): "primum.safe.candidates.own",
+    ("primum.safe.candidates.entrants", "WrappedRegressor"): "primum.safe.candidates.own",
+    ("primum.safe.candidates.wide", "ReducedModel"): "primum.safe.candidates.base",
     ("primum.safe.findings", "SafeVerdict"): "primum.safe.verdict",
     ("primum.tables.vectors", "ScaledTogether"): "primum.tables.preparation",
 }

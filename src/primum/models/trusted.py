@@ -24,8 +24,9 @@ from primum.models import classifier_of
 from primum.reading.classifiers import LogScorer, NamedClassifier
 from primum.reading.data import as_table
 from primum.reading.targets import TargetScale
-from primum.safe.candidates import base, baselines, entrants, graphs, packages, trees, wide
+from primum.safe.candidates import base, baselines, graphs, own, packages, trees
 from primum.safe.out_of_fold import Failure
+from primum.safe.rows import Affine
 from primum.safe.stack import StackedClassifier, StackedRegressor
 from primum.safe.verdict import SafeVerdict
 from primum.tables.preparation import (
@@ -63,9 +64,9 @@ STACKS = (
     *(NamedClassifier, StackedClassifier, StackedRegressor, Failure, SafeVerdict, Verdict, Alert),
     *(LogScorer, Probabilities, Difference, Measure),
     *(Disagreement, DecisionRule, Calibration, Objective),
-    *(base.Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),
-    *(trees.ForestModel, trees.BoostedModel, wide.ReducedModel, packages.PackagedModel),
-    *(entrants.WrappedModel, entrants.WrappedRegressor),
+    *(Affine, base.LinearModel, graphs.NeighborModel, graphs.KernelModel),
+    *(trees.ForestModel, trees.BoostedModel, base.ReducedModel, packages.PackagedModel),
+    *(own.WrappedModel, own.WrappedRegressor),
 )
 PREPARATION: tuple[Any, ...] = (
     *(PreparedColumns, PreparedByLabeled, ReadCells, level_name),

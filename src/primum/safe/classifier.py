@@ -26,10 +26,9 @@ from primum.reading.data import on_this_machine, read_arguments, refuse_other_li
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
-from primum.safe.candidates import ClassTargets
-from primum.safe.candidates.entrants import OF_CLASSES, read_entrants, routed_weights, routing_of
+from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
 from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
-from primum.safe.rows import UNLESS_COUNTS, read_groups, shared_rows
+from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
 from primum.safe.settlement import (
     DUELS,
     MAX_COMPARED_ROWS,
@@ -314,13 +313,12 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             asked = None if mask is None else mask[known]
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
             group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
-            numbers = None if group is None else np.unique(group, return_inverse=True)[1]
-            targets = ClassTargets(codes, len(classes), weight, numbers, asked)
+            targets = Targets.of_classes(codes, len(classes), weight, group, asked)
             held_out = HeldOut(folds, codes, classes, weight, group, n_free, chosen=asked)
             routed = routed_weights(self, sample_weight)
             n_rows = rows.unlabeled.shape[0]
-            team = read_entrants(
-                self.candidates, self.baseline, len(classes), n_rows, OF_CLASSES, routed
+            team = choose_candidates(
+                self.candidates, self.baseline, len(classes), n_rows, routed=routed
             )
             of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
             notes, alerts = remarks_on_rows(rows, group, free, asked)
@@ -352,7 +350,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             # A fresh order for these models: another label, row or setting gives another one.
             self.order_seed_ = order_seed(
                 [seed, self],
-                [of_labeled, codes, weight, numbers, asked],
+                [of_labeled, codes, weight, targets.groups, asked],
                 [of_unlabeled, rows.n_unlabeled, rows.unlabeled_weight],
                 [held_out.rows, held_out.fold_of],
             )
@@ -451,8 +449,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         MetadataRouter
             The routing.
         """
-        team = read_entrants(self.candidates, self.baseline, 2, 1, OF_CLASSES)
-        return routing_of(self, team)
+        return routing_of(self, choose_candidates(self.candidates, self.baseline, 2, 1))
 
     def rows_to_label(
         self, X: Any = None, n: int | None = None, *, show_predictions: bool = False

@@ -28,10 +28,10 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats, T
 from primum._warnings import warn
 from primum.reading.folds import Fold
-from primum.safe.candidates import Candidate, Prepared, SharedRows
-from primum.safe.candidates.base import Kind
-from primum.safe.candidates.entrants import Entrants
-from primum.safe.candidates.sampled import labeled_sample, prepared_with
+from primum.safe.candidates import Candidate, Prepared
+from primum.safe.candidates.base import labeled_sample, prepare
+from primum.safe.candidates.own import Team
+from primum.safe.rows import SharedRows, Targets
 
 # The shares of the rows in the two parts on which a fit is timed, the larger of which doubles the
 # smaller, and the number of rows up to which a fit counts as free.
@@ -44,7 +44,7 @@ HELD_OUT_SHARE = 1 / 5
 TRIAL_PREDICTIONS = (25, 100)
 
 
-def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind) -> float:
+def predicted_seconds(candidate: Candidate, rows: SharedRows, labels: Targets) -> float:
     """Return about how long the preparation of a candidate and one fit take; 0 for few rows.
 
     A candidate that fails counts as taking no time, because it will fail again and then be listed.
@@ -52,7 +52,7 @@ def predicted_seconds(candidate: Candidate[Kind], rows: SharedRows, labels: Kind
     used = rows.unlabeled.shape[0] if candidate.uses_unlabeled else 0
     if candidate.most_unlabeled is not None:
         used = min(used, candidate.most_unlabeled)
-    sample = labeled_sample(candidate, rows, labels)
+    sample = labeled_sample(candidate, labels, rows.seed)
     if sample is not None:
         rows, labels = rows.with_labeled(sample), labels.take(sample)
     if rows.n_labeled + used <= MAX_UNTIMED_ROWS:
@@ -75,7 +75,7 @@ def extrapolated(pairs: list[tuple[int, float]], n_rows: int, growth: float) -> 
 
 
 def _timed(
-    candidate: Candidate[Kind], rows: SharedRows, labels: Kind, share: float, used: int
+    candidate: Candidate, rows: SharedRows, labels: Targets, share: float, used: int
 ) -> tuple[int, float]:
     """Return the number of rows in a part, and the time of a fit to it."""
     labeled = labels.part(share, rows.seed)
@@ -83,13 +83,13 @@ def _timed(
     start = time.perf_counter()
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        prepared = prepared_with(part, candidate, labels.take(labeled))
+        prepared = prepare(candidate, part, labels.take(labeled))
         model = prepared.fit(np.arange(len(labeled)), labels.take(labeled))
         model.predict(part.labeled[: max(1, int(HELD_OUT_SHARE * len(labeled)))])
     return len(labeled) + int(share * used), time.perf_counter() - start
 
 
-def prediction_seconds(prepared: Prepared[Kind], labels: Kind, X: Any) -> float:
+def prediction_seconds(prepared: Prepared, labels: Targets, X: Any) -> float:
     """Return about how long the final model of a candidate takes to predict rows."""
     sizes = TRIAL_PREDICTIONS if X.shape[0] > TRIAL_PREDICTIONS[-1] else (X.shape[0],)
     pairs = []
@@ -151,7 +151,7 @@ class Scored:
     """
 
     parts: dict[str, dict[int, Floats]] = field(default_factory=dict)
-    prepared: dict[str, Prepared[Any]] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     predicting: dict[str, float] = field(default_factory=dict)
     approximated: dict[str, list[str]] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class Scored:
             if len(parts) == n_folds
         }
 
-    def alive(self, candidates: Sequence[Candidate[Any]]) -> list[Candidate[Any]]:
+    def alive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that have not failed."""
         failed = {failure.candidate for failure in self.failures}
         return [candidate for candidate in candidates if candidate.name not in failed]
@@ -226,7 +226,7 @@ def attempt(
     return result, time.perf_counter() - start, reason, sorted(said)
 
 
-def held_out_scores(prepared: Prepared[Kind], fold: Fold, targets: Kind) -> Floats:
+def held_out_scores(prepared: Prepared, fold: Fold, targets: Targets) -> Floats:
     """Return the scores (n_test, n_outputs) of the rows that a fold holds out."""
     scores = prepared.held_out(fold.train, fold.test, targets)
     return checked_scores(scores, len(fold.test), targets.n_outputs)
@@ -241,16 +241,16 @@ def checked_scores(scores: Floats, n_rows: int, n_outputs: int) -> Floats:
     return scores
 
 
-def prepare(
+def prepare_candidates(
     scored: Scored,
-    candidates: Sequence[Candidate[Kind]],
+    candidates: Sequence[Candidate],
     rows: SharedRows,
-    targets: Kind,
+    targets: Targets,
     n_jobs: int | None = None,
     title: str = "",
 ) -> None:
     """Prepare candidates for rows."""
-    tasks = [(one.name, "preparation", prepared_with, rows, one, targets) for one in candidates]
+    tasks = [(one.name, "preparation", prepare, one, rows, targets) for one in candidates]
     for name, _, prepared in run(scored, tasks, n_jobs, title):
         if prepared is not None:
             scored.prepared[name] = prepared
@@ -259,8 +259,8 @@ def prepare(
 
 def score(
     scored: Scored,
-    candidates: Sequence[Candidate[Kind]],
-    targets: Kind,
+    candidates: Sequence[Candidate],
+    targets: Targets,
     folds: Sequence[Fold],
     numbers: Sequence[int],
     n_jobs: int | None = None,
@@ -286,9 +286,9 @@ def score(
 
 
 def score_candidates(
-    team: Entrants[Kind],
+    team: Team,
     rows: SharedRows,
-    targets: Kind,
+    targets: Targets,
     folds: Sequence[Fold],
     *,
     n_jobs: int | None = None,
@@ -300,7 +300,7 @@ def score_candidates(
     are reported to whoever listens.
     """
     scored, n_folds = Scored(), len(folds)
-    prepare(scored, team.all, rows, targets, n_jobs, title)
+    prepare_candidates(scored, team.all, rows, targets, n_jobs, title)
     tell(FOLDS, 0, n_folds)
     for number in score(scored, team.all, targets, folds, range(n_folds), n_jobs, title):
         tell(FOLDS, number + 1, n_folds)
@@ -308,9 +308,9 @@ def score_candidates(
 
 
 def score_in_time(
-    team: Entrants[Kind],
+    team: Team,
     rows: SharedRows,
-    targets: Kind,
+    targets: Targets,
     folds: Sequence[Fold],
     probe: Any,
     deadline: float,
@@ -327,23 +327,23 @@ def score_in_time(
     """
     scored, n_folds = Scored(), len(folds)
 
-    def run_folds(unit: Sequence[Candidate[Kind]], numbers: Sequence[int]) -> None:
+    def run_folds(unit: Sequence[Candidate], numbers: Sequence[int]) -> None:
         for _ in score(scored, unit, targets, folds, numbers, n_jobs, title):
             pass
 
-    def time_predictions(unit: Sequence[Candidate[Kind]]) -> None:
+    def time_predictions(unit: Sequence[Candidate]) -> None:
         for candidate in scored.alive(unit):
             if candidate.slow_prediction and probe.shape[0]:
                 prepared = scored.prepared[candidate.name]
                 scored.predicting[candidate.name] = prediction_seconds(prepared, targets, probe)
 
-    def final_seconds(unit: Sequence[Candidate[Kind]]) -> float:
+    def final_seconds(unit: Sequence[Candidate]) -> float:
         names = [candidate.name for candidate in scored.alive(unit)]
         fits = sum(scored.seconds[name] for name in names) / n_folds
         return fits + sum(scored.predicting.get(name, 0.0) for name in names)
 
     baselines, *others = team.units
-    prepare(scored, baselines, rows, targets, n_jobs, title)
+    prepare_candidates(scored, baselines, rows, targets, n_jobs, title)
     run_folds(baselines, range(n_folds))
     time_predictions(baselines)
     reserve = final_seconds(baselines)
@@ -361,7 +361,7 @@ def score_in_time(
 
         # The first fold, unless the preparation took all the time, for example to load a network.
         if in_time:
-            prepare(scored, unit, rows, targets, n_jobs, title)
+            prepare_candidates(scored, unit, rows, targets, n_jobs, title)
             in_time = time.perf_counter() <= end
         if in_time:
             before = dict(scored.seconds)

@@ -5,7 +5,6 @@ from dataclasses import field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -22,11 +21,9 @@ from primum.methods.base import fitting, with_parameters
 from primum.reading.data import on_this_machine, read_numbers, refuse_other_library
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen, refuse_underflow, warn_of_markers
-from primum.safe.candidates import NumberTargets
-from primum.safe.candidates.base import standardising
-from primum.safe.candidates.entrants import of_numbers, read_entrants, routed_weights, routing_of
+from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
 from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
-from primum.safe.rows import UNLESS_COUNTS, read_groups, shared_rows
+from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
 from primum.safe.settlement import MAX_COMPARED_ROWS
 from primum.safe.stack import (
     BASELINE,
@@ -260,13 +257,15 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             asked = None if mask is None else mask[known]
             folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
             group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
-            of_group = None if group is None else np.unique(group, return_inverse=True)[1]
-            scale = standardising(numbers, weight)
-            self.target_mean_, self.target_scale_ = scale.shift, scale.width
-            targets = NumberTargets(numbers, scale, weight, of_group, asked)
+            targets = Targets.of_numbers(numbers, weight, group, asked)
+            assert targets.scale is not None, "the targets are numbers"
+            self.target_mean_ = targets.scale.shift
+            self.target_scale_ = targets.scale.width
             routed = routed_weights(self, sample_weight)
-            n_rows, roster = rows.unlabeled.shape[0], of_numbers(self.bounds)
-            team = read_entrants(self.candidates, self.baseline, 1, n_rows, roster, routed)
+            n_rows = rows.unlabeled.shape[0]
+            team = choose_candidates(
+                self.candidates, self.baseline, None, n_rows, self.bounds, routed
+            )
             held_out = HeldOut(folds, numbers, None, weight, group, n_free, chosen=asked)
             of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
             notes, alerts = remarks_on_rows(rows, group, free, asked)
@@ -345,8 +344,9 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
         MetadataRouter
             The routing.
         """
-        roster = of_numbers(self.bounds)
-        return routing_of(self, read_entrants(self.candidates, self.baseline, 1, 1, roster))
+        return routing_of(
+            self, choose_candidates(self.candidates, self.baseline, None, 1, self.bounds)
+        )
 
 
 def _warn_of_numbers(numbers: Floats) -> None:

@@ -33,8 +33,8 @@ from primum.rows import ArrayRows, as_dense, chain, is_outside
 from primum.safe.stack import codes_of_stacks
 
 if TYPE_CHECKING:
-    from primum.safe.candidates import SharedRows
     from primum.safe.classifier import SafeClassifier
+    from primum.safe.rows import SharedRows
     from primum.safe.stack import StackPredictionMixin
 
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.

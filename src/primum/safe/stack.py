@@ -56,10 +56,10 @@ from primum.methods.base import (
 from primum.reading.data import locating_bad_values, open_outside
 from primum.reading.targets import TargetScale
 from primum.rows import Block, first_non_finite, refuse_non_finite
-from primum.safe.candidates import CandidateModel, Prepared, Targets
-from primum.safe.candidates.base import Kind
-from primum.safe.candidates.entrants import Entrants
+from primum.safe.candidates import CandidateModel, Prepared
+from primum.safe.candidates.own import Team
 from primum.safe.out_of_fold import Scored, checked_scores, run
+from primum.safe.rows import Targets
 
 
 def nearest_in_hull(points: Floats, target: Floats) -> tuple[Floats, float]:
@@ -170,10 +170,10 @@ class Stacks:
 
 
 def weigh_and_refit(
-    team: Entrants[Kind],
+    team: Team,
     scored: Scored,
     held_out: HeldOut,
-    targets: Kind,
+    targets: Targets,
     shrinkage: float,
     probe: Any,
     *,
@@ -260,7 +260,7 @@ def cross_fitted(
     return stacked
 
 
-def final_fit(prepared: Prepared[Kind], targets: Kind, probe: Any) -> tuple[CandidateModel, Floats]:
+def final_fit(prepared: Prepared, targets: Targets, probe: Any) -> tuple[CandidateModel, Floats]:
     """Return the model of all labelled rows, and its scores for the rows probe."""
     model = prepared.fit(np.arange(len(targets)), targets)
     scores = np.zeros((0, targets.n_outputs))

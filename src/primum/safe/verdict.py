@@ -38,9 +38,8 @@ from primum.judging.words import (
     withheld,
 )
 from primum.reading.data import stack_rows
-from primum.safe.candidates import SharedRows
-from primum.safe.candidates.base import Kind
-from primum.safe.candidates.entrants import Entrants
+from primum.safe.candidates.own import Team
+from primum.safe.rows import SharedRows, Targets
 from primum.safe.settlement import ask_about_stacks
 from primum.safe.stack import BASELINE, SAFE, SUPERVISED, Stacks, cross_fitted
 
@@ -107,9 +106,9 @@ class SafeVerdict:
 
 def judge_stacks(
     held_out: HeldOut,
-    team: Entrants[Kind],
+    team: Team,
     stacks: Stacks,
-    targets: Kind,
+    targets: Targets,
     scoring: Any,
     shrinkage: float,
     *,
@@ -308,12 +307,12 @@ def note_on_single_labels(codes: Index, classes: AnyArray) -> list[str]:
 
 
 def report_table(
-    team: Entrants[Kind],
+    team: Team,
     seconds: dict[str, float],
     stacks: Stacks,
     judged: dict[str, Floats],
     held_out: HeldOut,
-    targets: Kind,
+    targets: Targets,
 ) -> dict[str, list[Any]]:
     """Return the table as lists by column: candidates that have scores, then the stacks."""
     losses = REPORTED_OF_NUMBERS if held_out.classes is None else REPORTED

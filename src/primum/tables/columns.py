@@ -24,7 +24,7 @@ from primum._words import listed
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.words import capitalised
 from primum.rows.parquet import MAX_NAMES_LISTED
-from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK
+from primum.safe.rows import MAX_WIDE_COLUMNS, SVD_RANK
 from primum.tables.cells import (
     FALSE,
     ISO,

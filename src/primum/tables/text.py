@@ -30,8 +30,7 @@ from sklearn.preprocessing import normalize
 
 from primum._typing import AnyArray
 from primum.rows import as_dense
-from primum.safe.candidates.base import as_given
-from primum.safe.candidates.wide import find_reduction
+from primum.safe.rows import as_given, find_reduction
 from primum.tables.cells import names_of, object_array
 
 # The most terms of either kind, the most rows they are taken from, and the fewest rows with one:

@@ -22,15 +22,13 @@ from primum.labellings.sets import nearest_shares
 from primum.methods.manifold.deformed_kernel import laplacian_power, neighbor_graph
 from primum.safe.candidates import (
     CANDIDATES,
-    ClassTargets,
-    SharedRows,
     graphs,
     linear,
     machines,
-    sampled,
 )
-from primum.safe.candidates.base import Affine, LinearModel
+from primum.safe.candidates.base import LinearModel, labeled_sample, prepare
 from primum.safe.candidates.paths import Principal
+from primum.safe.rows import Affine, SharedRows, Targets
 
 L, U, D = 36, 90, 4
 TRAIN, TEST = np.arange(L)[np.arange(L) % 4 > 0], np.arange(L)[np.arange(L) % 4 == 0]
@@ -46,7 +44,7 @@ def problem(n_classes=2, *, weighted=False, seed=0):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, L).astype(float) if weighted else None
     rows = SharedRows(X, more, None, 0, weighted=weighted)
-    return rows, ClassTargets(y, n_classes, weight), rng.normal(size=(7, D))
+    return rows, Targets.of_classes(y, n_classes, weight), rng.normal(size=(7, D))
 
 
 TWO_AND_FOUR = [
@@ -74,11 +72,11 @@ def test_held_out_scores_are_those_of_the_fitted_model(name, n_classes):
 def test_held_out_labels_are_not_used(name, n_classes):
     rows, labels, _ = problem(n_classes)
     prepared = CANDIDATES[name].prepare(rows)
-    others = labels.codes.copy()
+    others = labels.y.copy()
     others[TEST] = (others[TEST] + 1) % n_classes
     np.testing.assert_array_equal(
         prepared.held_out(TRAIN, TEST, labels),
-        prepared.held_out(TRAIN, TEST, ClassTargets(others, n_classes)),
+        prepared.held_out(TRAIN, TEST, Targets.of_classes(others, n_classes)),
     )
 
 
@@ -97,7 +95,7 @@ def test_a_class_without_training_rows_has_the_score_zero(name, n_present):
     n_classes = 3 if CANDIDATES[name].applies_to(3) else 2
     n_present = min(n_present, n_classes - 1)
     rows, labels, new = problem(n_classes)
-    train = np.flatnonzero(labels.codes < n_present)
+    train = np.flatnonzero(labels.y < n_present)
     scores = CANDIDATES[name].prepare(rows).fit(train, labels).predict(new)
     np.testing.assert_allclose(scores[:, n_present:], 0.0, atol=1e-12)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-12)
@@ -131,7 +129,7 @@ def test_logistic_is_scikit_learns(n_classes, most_axes, atol, monkeypatch):
     monkeypatch.setattr(linear, "MAX_NEWTON_AXES", most_axes)
     rows, labels, new = problem(n_classes)
     own = labels.take(TRAIN)
-    n_folds = int(min(5, np.bincount(own.codes).min()))
+    n_folds = int(min(5, np.bincount(own.y).min()))
     pipeline = make_pipeline(
         StandardScaler(),
         logistic_regression_cv(
@@ -142,7 +140,7 @@ def test_logistic_is_scikit_learns(n_classes, most_axes, atol, monkeypatch):
             max_iter=9999,
         ),
     )
-    pipeline.fit(rows.labeled[TRAIN], own.codes)
+    pipeline.fit(rows.labeled[TRAIN], own.y)
     ours = CANDIDATES["logistic"].prepare(rows).fit(TRAIN, labels)
     np.testing.assert_allclose(ours.predict(new), pipeline.predict_proba(new), atol=atol)
 
@@ -155,7 +153,7 @@ def test_forest_is_scikit_learns(n_classes, weighted, convert):
     rows = replace(rows, labeled=convert(rows.labeled), unlabeled=convert(rows.unlabeled))
     own = labels.take(TRAIN)
     forest = ExtraTreesClassifier(100, random_state=0)
-    forest.fit(rows.labeled[TRAIN], own.codes, sample_weight=own.weight)
+    forest.fit(rows.labeled[TRAIN], own.y, sample_weight=own.weight)
     ours = CANDIDATES["forest"].prepare(rows).fit(TRAIN, labels)
     np.testing.assert_allclose(ours.predict(new), forest.predict_proba(new), atol=1e-12)
 
@@ -164,7 +162,7 @@ def test_neighbours_are_scikit_learns():
     rows, labels, new = problem(4)
     model = CANDIDATES["neighbours"].prepare(rows).fit(TRAIN, labels)
     pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier(model.n_neighbors))
-    pipeline.fit(rows.labeled[TRAIN], labels.codes[TRAIN])
+    pipeline.fit(rows.labeled[TRAIN], labels.y[TRAIN])
     np.testing.assert_allclose(model.predict(new), pipeline.predict_proba(new), atol=1e-12)
 
 
@@ -211,7 +209,7 @@ def test_spreading_is_the_limit_of_scikit_learns(damping):
     X = StandardScaler().fit_transform(rows.all)
     W = neighbor_graph(X, 10)
     y = np.full(L + U, -1)
-    y[TRAIN] = labels.codes[TRAIN]
+    y[TRAIN] = labels.y[TRAIN]
     reference = LabelSpreading(
         kernel=lambda A, B: W.toarray(), alpha=damping, tol=1e-13, max_iter=100_000
     ).fit(X, y)
@@ -237,7 +235,7 @@ def test_spreading_leaves_one_out_as_if_its_label_were_unknown():
 
 
 def test_spreading_gives_unreachable_rows_the_shares_of_the_classes():
-    labels = ClassTargets(np.array([0, 0, 1, 1]), 2)
+    labels = Targets.of_classes(np.array([0, 0, 1, 1]), 2)
     W = neighbor_graph(np.array([[0.0], [0.1], [9.0], [9.1], [50.0], [50.1]]), 1)
     option = diffusion(W, 0.9, 4)
     scores = graphs.scores_of_all(option.S, 0.9, np.arange(3), labels.take(np.arange(3)))
@@ -297,8 +295,8 @@ def test_a_training_set_may_have_no_row_of_a_sample(monkeypatch, name):
     monkeypatch.setattr(graphs, "MAX_CHECKED_LABELS", 10)
     if name != "spreading":
         monkeypatch.setattr(candidate, "most_labeled", 20)
-    prepared = sampled.prepared_with(rows, candidate, labels)
-    used = prepared.checked if name == "spreading" else prepared.sample
+    prepared = prepare(candidate, rows, labels)
+    used = prepared.checked if name == "spreading" else labeled_sample(candidate, labels, 0)
     train, test = np.setdiff1d(np.arange(L), used)[:4], used[:5]
     scores = prepared.held_out(train, test, labels)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-6)
@@ -313,11 +311,11 @@ def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
     rows, labels, new = problem(4)
     candidate = CANDIDATES[name]
     monkeypatch.setattr(candidate, "most_labeled", 20)
-    prepared = sampled.prepared_with(rows, candidate, labels)
-    sample = prepared.sample
+    prepared = prepare(candidate, rows, labels)
+    sample = labeled_sample(candidate, labels, rows.seed)
     assert prepared.note.startswith(f"{name} uses a random sample of {len(sample)} of the 36 lab")
     assert len(sample) <= 20
-    assert set(labels.codes[sample]) == set(labels.codes)
+    assert set(labels.y[sample]) == set(labels.y)
     fitted = prepared.fit(TRAIN, labels)
     own = np.flatnonzero(np.isin(sample, TRAIN))
     alone = candidate.prepare(rows.with_labeled(sample)).fit(own, labels.take(sample))
@@ -325,7 +323,8 @@ def test_kernels_learn_from_a_sample_of_many_labels(monkeypatch, name):
     expected = fitted.predict(rows.labeled[TEST])
     np.testing.assert_allclose(prepared.held_out(TRAIN, TEST, labels), expected)
     monkeypatch.setattr(candidate, "most_labeled", 36)
-    assert not isinstance(sampled.prepared_with(rows, candidate, labels), sampled.PreparedSample)
+    assert labeled_sample(candidate, labels, rows.seed) is None
+    assert prepare(candidate, rows, labels).note == ""
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel (labelled)"])
@@ -411,7 +410,7 @@ def test_tsvm_is_that_of_the_library():
     X = scaler.transform(rows.labeled[TRAIN])
     unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
     reference = TSVMClassifier("annealing", alpha=svm_penalty(X, own))
-    reference.fit(X, own.codes, scaler.transform(unknown))
+    reference.fit(X, own.y, scaler.transform(unknown))
     ours = CANDIDATES["tsvm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
     np.testing.assert_allclose(ours[:, 1], expit(machines.SCORE_SLOPE * values), atol=1e-9)
@@ -421,7 +420,7 @@ def test_svm_is_that_of_the_library():
     rows, labels, new = problem()
     own, scaler = labels.take(TRAIN), StandardScaler().fit(rows.labeled[TRAIN])
     X = scaler.transform(rows.labeled[TRAIN])
-    reference = L2SVMClassifier(svm_penalty(X, own)).fit(X, own.codes)
+    reference = L2SVMClassifier(svm_penalty(X, own)).fit(X, own.y)
     ours = CANDIDATES["svm"].prepare(rows).fit(TRAIN, labels).predict(new)
     values = reference.decision_function(scaler.transform(new))
     np.testing.assert_allclose(ours[:, 1], expit(machines.SCORE_SLOPE * values), atol=1e-9)
@@ -434,7 +433,7 @@ def test_icls_is_that_of_the_library(n_classes):
     unknown = np.concatenate([rows.unlabeled, np.delete(rows.labeled, TRAIN, axis=0)])
     folds = linear.inner_folds(own, machines.ICLS_FOLDS)
     reference = ICLSClassifierCV(machines.ICLS_PENALTIES, machines.ICLS_METRICS, cv=folds)
-    reference.fit(scaler.transform(rows.labeled[TRAIN]), own.codes, scaler.transform(unknown))
+    reference.fit(scaler.transform(rows.labeled[TRAIN]), own.y, scaler.transform(unknown))
     ours = CANDIDATES["icls"].prepare(rows).fit(TRAIN, labels).predict(new)
     expected = reference.predict_proba(scaler.transform(new))
     np.testing.assert_allclose(ours, expected, atol=1e-6)
@@ -457,4 +456,4 @@ def test_affine_changes_are_absorbed():
     model = LinearModel(rng.normal(size=(3, 4)), rng.normal(size=4), probabilities=True)
     X = rng.normal(size=(6, 5))
     expected = model.predict(change.transform(X))
-    np.testing.assert_allclose(change.then(model).predict(X), expected, atol=1e-12)
+    np.testing.assert_allclose(model.after(change).predict(X), expected, atol=1e-12)

@@ -7,9 +7,9 @@ from sklearn.linear_model import Ridge
 
 from primum import SafeClassifier
 from primum.reading.folds import tuning_folds
-from primum.safe.candidates import ClassTargets
 from primum.safe.candidates.linear import RIDGES, fit_logistic, fit_ridge, inner_folds
 from primum.safe.candidates.paths import Principal, ridge_path
+from primum.safe.rows import Targets
 
 N_GROUPS, N_COPIES = 12, 5
 
@@ -20,7 +20,7 @@ def near_copies(seed=0, weighted=False):
     groups = rng.permutation(np.repeat(np.arange(N_GROUPS), N_COPIES))
     X = rng.normal(size=(N_GROUPS, 8))[groups] + 0.01 * rng.normal(size=(len(groups), 8))
     weight = rng.uniform(0.5, 2, len(groups)) if weighted else None
-    return X, ClassTargets((np.arange(N_GROUPS) % 2)[groups], 2, weight, groups)
+    return X, Targets.of_classes((np.arange(N_GROUPS) % 2)[groups], 2, weight, groups)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -44,7 +44,7 @@ def test_errors_are_those_of_fits_without_the_group(weighted, container):
 
 def test_near_copies_do_not_hide_that_nothing_is_to_be_learnt():
     X, labels = near_copies()
-    alone = ClassTargets(labels.codes, 2)
+    alone = Targets.of_classes(labels.y, 2)
     for fit in (lambda own: fit_ridge(X, own)[0], lambda own: fit_logistic(X, own)):
         size, of_groups = (np.abs(fit(own).coef).max() for own in (alone, labels))
         assert of_groups < size / 10
@@ -56,7 +56,7 @@ def test_inner_folds_keep_groups_together():
     assert len(folds) == 5
     for train, test in folds:
         assert not set(labels.groups[train]) & set(labels.groups[test])
-        assert set(labels.codes[train]) == set(labels.codes[test]) == {0, 1}
+        assert set(labels.y[train]) == set(labels.y[test]) == {0, 1}
 
 
 def test_a_class_in_one_group_is_tuned_by_rows_and_a_warning_says_so():
@@ -64,14 +64,14 @@ def test_a_class_in_one_group_is_tuned_by_rows_and_a_warning_says_so():
     with pytest.warns(UserWarning, match="Groups were split to choose a penalty, because some"):
         assert tuning_folds(5, codes, groups) == []
     with pytest.warns(UserWarning, match="Groups were split"):
-        assert len(inner_folds(ClassTargets(codes, 2, None, groups))) == 5
+        assert len(inner_folds(Targets.of_classes(codes, 2, None, groups))) == 5
 
 
 def test_the_safe_choice_tunes_its_baseline_in_groups():
     X, labels = near_copies()
     plain, grouped = (
         SafeClassifier(["ridge", "logistic"], n_repeats=1, random_state=0).fit(
-            X, labels.codes, groups=groups
+            X, labels.y, groups=groups
         )
         for groups in (None, labels.groups)
     )

@@ -16,13 +16,13 @@ from sklearn.utils import check_random_state
 import primum
 from generate import several_classes
 from primum import SafeClassifier, SafeRegressor
-from primum.safe.candidates.base import ClassTargets
 from primum.safe.candidates.packages import (
     PackagedClassifier,
     fit_package,
     regressor_on_request,
 )
 from primum.safe.candidates.trees import BoostingClassifier
+from primum.safe.rows import Targets
 
 # Nearest neighbours under the names of the packages: TabPFN and TabICL load weights when they are
 # fitted, and refuse sparse rows; CatBoost takes other parameters.
@@ -179,9 +179,9 @@ def test_boosting_is_a_candidate_and_a_baseline():
 def test_a_class_that_is_absent_or_alone(installed):
     installed("tabicl", stand_in("TabICL"))
     X, y = problem()
-    only = fit_package("tabicl", X[:5], ClassTargets(np.ones(5, int), 3), 0)
+    only = fit_package("tabicl", X[:5], Targets.of_classes(np.ones(5, int), 3), 0)
     assert np.array_equal(only.predict(X[:2]), [[0, 1, 0]] * 2)
-    two = fit_package("tabicl", X[:30], ClassTargets(2 * y[:30], 3), 0)
+    two = fit_package("tabicl", X[:30], Targets.of_classes(2 * y[:30], 3), 0)
     assert two.predict(X).shape == (len(X), 3)
     assert (two.predict(X)[:, 1] == 0).all()
 

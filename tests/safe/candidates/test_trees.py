@@ -13,13 +13,13 @@ from primum.models import StoredModel, load_model, save_model
 from primum.models.trusted import TRUSTED
 from primum.safe.candidates import trees
 from primum.safe.candidates import trees as forest
-from primum.safe.candidates.base import ClassTargets
 from primum.safe.candidates.trees import (
     BoostingClassifier,
     ForestClassifier,
     histogram_boosting,
     strongest_columns,
 )
+from primum.safe.rows import Targets
 
 
 def problem(n_classes=2, n_rows=60, d=4):
@@ -56,7 +56,7 @@ def test_a_booster_gives_absent_classes_no_probability(present):
     X, y, X_new = problem(4)
     known = np.isin(y, present)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, known.sum())
-    found = histogram_boosting(X[known], ClassTargets(y[known], 4, weight), 0).predict(X_new)
+    found = histogram_boosting(X[known], Targets.of_classes(y[known], 4, weight), 0).predict(X_new)
     expected = np.zeros((len(X_new), 4))
     if len(present) == 1:
         expected[:, present] = 1.0

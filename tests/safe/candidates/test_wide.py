@@ -6,9 +6,9 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from primum import SafeClassifier
-from primum.safe.candidates.base import as_given
+from primum.safe.candidates.base import ReducedModel
 from primum.safe.candidates.paths import Principal
-from primum.safe.candidates.wide import MAX_WIDE_COLUMNS, SVD_RANK, ReducedModel
+from primum.safe.rows import MAX_WIDE_COLUMNS, SVD_RANK, as_given
 
 
 def topics(n_rows=300, n_words=MAX_WIDE_COLUMNS + 200, seed=0):

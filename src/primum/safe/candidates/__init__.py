@@ -1,15 +1,6 @@
 """The candidates of the safe choice, one family per file."""
 
-from primum.safe.candidates.base import (
-    Candidate,
-    CandidateModel,
-    ClassTargets,
-    NumberTargets,
-    Prepared,
-    SharedRows,
-    Supervised,
-    Targets,
-)
+from primum.safe.candidates.base import Candidate, CandidateModel, Prepared, Supervised
 from primum.safe.candidates.graphs import (
     MAX_KERNEL_LABELS,
     GraphKernel,
@@ -22,7 +13,7 @@ from primum.safe.candidates.machines import TSVM, Implicit, ImplicitNumbers, svm
 from primum.safe.candidates.trees import extra_trees, extra_trees_of_numbers
 
 # All candidates of this library for classes, by name.
-CANDIDATES: dict[str, Candidate[ClassTargets]] = {
+CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
         Supervised("ridge", ridge),
@@ -40,7 +31,7 @@ CANDIDATES: dict[str, Candidate[ClassTargets]] = {
     )
 }
 # The same for numeric targets; with bounds, icls is added.
-NUMBER_CANDIDATES: dict[str, Candidate[NumberTargets]] = {
+NUMBER_CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
         Supervised("ridge", ridge),

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._typing import AnyArray, Floats
 from primum.reading.targets import TargetScale
-from primum.safe.candidates.base import CandidateModel, ClassTargets, NumberTargets, standardising
+from primum.safe.candidates.base import CandidateModel
+from primum.safe.rows import Targets
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):
@@ -33,7 +34,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
+    def _fitted(self, X: Any, labels: Targets) -> CandidateModel:
         """Return the candidate fitted to rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -57,7 +58,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self.model_ = self._fitted(X, ClassTargets(codes, len(self.classes_), weight))
+        self.model_ = self._fitted(X, Targets.of_classes(codes, len(self.classes_), weight))
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -114,7 +115,7 @@ class CandidateRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     @abstractmethod
-    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: Targets) -> CandidateModel:
         """Return the candidate fitted to rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -137,9 +138,11 @@ class CandidateRegressor(RegressorMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         numbers = np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        scale = standardising(numbers, weight)
-        self.target_mean_, self.target_scale_ = scale.shift, scale.width
-        self.model_ = self._fitted(X, NumberTargets(numbers, scale, weight))
+        targets = Targets.of_numbers(numbers, weight)
+        assert targets.scale is not None, "the targets are numbers"
+        self.target_mean_ = targets.scale.shift
+        self.target_scale_ = targets.scale.width
+        self.model_ = self._fitted(X, targets)
         return self
 
     def predict(self, X: Any) -> Floats:

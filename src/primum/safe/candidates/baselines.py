@@ -5,23 +5,16 @@ is shrunk towards, judged against and replaced by one and the same model.
 """
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from primum._typing import Floats
 from primum.methods.least_squares.tuning import TakesGroups
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.safe.candidates.base import (
-    Affine,
-    CandidateModel,
-    ClassTargets,
-    LinearModel,
-    NumberTargets,
-)
+from primum.safe.candidates.base import CandidateModel, LinearModel
 from primum.safe.candidates.linear import logistic, ridge
-
-SomeTargets = TypeVar("SomeTargets", ClassTargets, NumberTargets)
+from primum.safe.rows import Affine, Targets
 
 
 def unscaled(X: Any) -> Affine:
@@ -43,7 +36,7 @@ class OfGroups(TakesGroups):
     def __init__(self, groups: Any = None) -> None:
         self.groups = groups
 
-    def _kept_together(self, targets: SomeTargets) -> SomeTargets:
+    def _kept_together(self, targets: Targets) -> Targets:
         if self.groups is None:
             return targets
         return replace(targets, groups=np.unique(self.groups, return_inverse=True)[1])
@@ -85,7 +78,7 @@ class TunedRidgeClassifier(OfGroups, CandidateClassifier):
         Coefficients and intercepts; of two classes, those of the second.
     """
 
-    def _fitted(self, X: Any, labels: ClassTargets) -> LinearModel:
+    def _fitted(self, X: Any, labels: Targets) -> LinearModel:
         return ridge(X, self._kept_together(labels), 0, unscaled)
 
 
@@ -108,7 +101,7 @@ class TunedLogisticClassifier(OfGroups, CandidateClassifier):
         Coefficients and intercepts; of two classes, those of the second.
     """
 
-    def _fitted(self, X: Any, labels: ClassTargets) -> LinearModel:
+    def _fitted(self, X: Any, labels: Targets) -> LinearModel:
         return logistic(X, self._kept_together(labels), 0, unscaled)
 
 
@@ -131,7 +124,7 @@ class TunedRidgeRegressor(OfGroups, CandidateRegressor):
         Coefficients and intercept, in units of the target.
     """
 
-    def _fitted(self, X: Any, numbers: NumberTargets) -> LinearModel:
+    def _fitted(self, X: Any, numbers: Targets) -> LinearModel:
         return ridge(X, self._kept_together(numbers), 0, unscaled)
 
     @property

@@ -53,19 +53,9 @@ from primum.methods.manifold.deformed_kernel import (
     neighbor_graph,
     neighbor_graphs,
 )
-from primum.safe.candidates.base import (
-    Affine,
-    Candidate,
-    CandidateModel,
-    ClassTargets,
-    LinearModel,
-    Prepared,
-    Scaling,
-    SharedRows,
-    Targets,
-    sampled_note,
-)
+from primum.safe.candidates.base import Candidate, CandidateModel, LinearModel, Prepared
 from primum.safe.candidates.linear import choose_kernel, fit_kernel_ridge
+from primum.safe.rows import Affine, Scaling, SharedRows, Targets, sampled_note
 
 # Neighbours in the graph on which labels spread, from few to many, and the share of the mass that
 # passes on in each step: labels spread over two steps on average at the first, over a hundred at
@@ -146,7 +136,7 @@ def shares_of_mass(mass: Floats, default: Floats) -> Floats:
     return np.where(reached, mass / np.where(reached, total, 1.0), default)
 
 
-def half_brier(scores: Floats, labels: ClassTargets) -> float:
+def half_brier(scores: Floats, labels: Targets) -> float:
     """Return half the Brier score, which chooses among options."""
     loss = 0.5 * np.sum((scores - labels.values) ** 2, axis=1)
     return float(np.average(loss, weights=labels.weight))
@@ -178,11 +168,11 @@ class Diffusion:
     damping: float
     among: Floats
 
-    def scores(self, test: Index, train: Index, labels: ClassTargets) -> Floats:
+    def scores(self, test: Index, train: Index, labels: Targets) -> Floats:
         """Return the scores of labelled rows, given the labels of the training rows."""
         return shares_of_mass(self.among[np.ix_(test, train)] @ labels.weighted, labels.mean)
 
-    def left_out_loss(self, train: Index, labels: ClassTargets) -> float:
+    def left_out_loss(self, train: Index, labels: Targets) -> float:
         """Return the mean loss of the training rows, each scored without its own label."""
         among = self.among[np.ix_(train, train)]
         np.fill_diagonal(among, 0.0)
@@ -212,7 +202,7 @@ def spread_labels(
     S: Any,
     dampings: Sequence[float],
     train: Index,
-    labels: ClassTargets,
+    labels: Targets,
     rows: Index | slice,
     dtype: Any,
 ) -> Floats:
@@ -221,26 +211,26 @@ def spread_labels(
     B = np.zeros((S.shape[0], len(present)), dtype)
     B[train] = labels.weighted[:, present]
     parts = spread(S.astype(dtype), dampings, B, rows)
-    mass = np.zeros((*parts.shape[:2], labels.n_classes))
+    mass = np.zeros((*parts.shape[:2], labels.n_outputs))
     mass[:, :, present] = parts
     return mass
 
 
-def scores_of_all(S: Any, damping: float, train: Index, labels: ClassTargets) -> Floats:
+def scores_of_all(S: Any, damping: float, train: Index, labels: Targets) -> Floats:
     """Return the scores of all rows of a graph, given the labels of the training rows."""
     mass = spread_labels(S, [damping], train, labels, slice(None), np.float64)[0]
     return shares_of_mass(mass, labels.mean)
 
 
 @dataclass(frozen=True)
-class PreparedOnGraph(Prepared[ClassTargets]):
+class PreparedOnGraph(Prepared):
     """The change of the features, and the changed rows of the graph, labelled rows first."""
 
     change: Affine
     scaled: Any
 
     def _model(
-        self, n_neighbors: int, S: Any, damping: float, train: Index, labels: ClassTargets
+        self, n_neighbors: int, S: Any, damping: float, train: Index, labels: Targets
     ) -> NeighborModel:
         """Return the model with the scores of all rows of the graph."""
         k = min(n_neighbors, self.scaled.shape[0])
@@ -254,16 +244,16 @@ class PreparedSpreading(PreparedOnGraph):
     options: list[Diffusion]
     note: str = ""
 
-    def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> NeighborModel:  # noqa: D102
         seen = labels.take(train)
         best = self._best(train, seen)
         return self._model(best.n_neighbors, best.S, best.damping, train, seen)
 
-    def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         seen = labels.take(train)
         return self._best(train, seen).scores(test, train, seen)
 
-    def _best(self, train: Index, labels: ClassTargets) -> Diffusion:
+    def _best(self, train: Index, labels: Targets) -> Diffusion:
         return min(self.options, key=lambda option: option.left_out_loss(train, labels))
 
 
@@ -288,16 +278,16 @@ class PreparedManyLabels(PreparedOnGraph):
     n_labeled: int
     note: str = ""
 
-    def fit(self, train: Index, labels: ClassTargets) -> NeighborModel:  # noqa: D102
+    def fit(self, train: Index, labels: Targets) -> NeighborModel:  # noqa: D102
         path, damping, _ = self._best(train, labels)
         seen = labels.take(train)
         return self._model(path.n_neighbors, path.S, DAMPINGS[damping], train, seen)
 
-    def held_out(self, train: Index, test: Index, labels: ClassTargets) -> Floats:  # noqa: D102
+    def held_out(self, train: Index, test: Index, labels: Targets) -> Floats:  # noqa: D102
         *_, mass = self._best(train, labels)
         return shares_of_mass(mass[test], labels.take(train).mean)
 
-    def _best(self, train: Index, labels: ClassTargets) -> tuple[DiffusionPath, int, Floats]:
+    def _best(self, train: Index, labels: Targets) -> tuple[DiffusionPath, int, Floats]:
         """Return the graph, the position of a, and the mass of the labelled rows."""
         seen, labeled = labels.take(train), np.arange(self.n_labeled)
         least = np.inf
@@ -310,7 +300,7 @@ class PreparedManyLabels(PreparedOnGraph):
         return best
 
     def _left_out_loss(
-        self, mass: Floats, diagonal: Floats, train: Index, labels: ClassTargets
+        self, mass: Floats, diagonal: Floats, train: Index, labels: Targets
     ) -> float:
         """Return the mean loss of the checked training rows, each scored without its own label."""
         trained = np.isin(self.checked, train)
@@ -330,7 +320,7 @@ def diffusion_paths(X: Any, checked: Index) -> list[DiffusionPath]:
     ]
 
 
-class Spreading(Candidate[ClassTargets]):
+class Spreading(Candidate):
     """Label spreading on the graph of all rows."""
 
     name, uses_unlabeled, counterpart = "spreading", True, "neighbours"
@@ -339,7 +329,8 @@ class Spreading(Candidate[ClassTargets]):
     growth = 2.5  # grows with rows times labelled rows, and with iterations
 
     def prepare(self, rows: SharedRows) -> PreparedOnGraph:  # noqa: D102
-        used, n_labeled = rows.sampled_for(self), rows.n_labeled
+        used = rows.with_at_most(self.most_unlabeled)
+        n_labeled = rows.n_labeled
         change = used.scaling(used.all)
         X = change.transform(used.all)
         note = sampled_note(self.name, rows, used)
@@ -350,14 +341,14 @@ class Spreading(Candidate[ClassTargets]):
         return PreparedManyLabels(change, X, diffusion_paths(X, checked), checked, n_labeled, note)
 
 
-def neighbors(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> NeighborModel:
+def neighbors(X: Any, labels: Targets, seed: int, scaling: Scaling) -> NeighborModel:
     """Return nearest labelled rows, their number chosen by leave-one-out."""
     change = scaling(X)
     scaled = change.transform(X)
     return NeighborModel(change, scaled, labels.values, _best_count(scaled, labels))
 
 
-def _best_count(X: Any, labels: ClassTargets) -> int:
+def _best_count(X: Any, labels: Targets) -> int:
     """Return the number of neighbours with the least leave-one-out loss."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -433,7 +424,7 @@ class DeformedGram:
 
 
 @dataclass(frozen=True)
-class PreparedKernel(Prepared[Targets]):
+class PreparedKernel(Prepared):
     """The options, the standardised rows of the graph (labelled first), and its Laplacian."""
 
     change: Affine
@@ -499,7 +490,7 @@ def labeled_grams(K: Floats, laplacian: Any, n_labeled: int) -> Iterator[Floats]
         yield gram.astype(np.float64)
 
 
-class GraphKernel(Candidate[Targets]):
+class GraphKernel(Candidate):
     """Kernel ridge regression in the deformed kernel of all rows."""
 
     name, uses_unlabeled, counterpart = "kernel", True, "kernel (labelled)"
@@ -509,7 +500,7 @@ class GraphKernel(Candidate[Targets]):
     growth = 3.0
 
     def prepare(self, rows: SharedRows) -> PreparedKernel:  # noqa: D102
-        used = rows.sampled_for(self)
+        used = rows.with_at_most(self.most_unlabeled)
         change = used.scaling(used.all)
         X = change.transform(used.all)
         laplacian = laplacian_power(neighbor_graph(X, KERNEL_NEIGHBORS), normalized=True)

@@ -31,20 +31,13 @@ from primum.equations.moments import Moments, gather_moments
 from primum.reading.folds import tuning_folds
 from primum.rows import ArrayRows, as_dense
 from primum.safe.candidates.base import (
-    Affine,
     Candidate,
-    ClassTargets,
     LinearModel,
-    NumberTargets,
-    PreparedLinear,
-    Scaling,
-    SharedRows,
-    Targets,
+    PreparedChanged,
+    PreparedRows,
     constant_model,
     least_squares_model,
     linear_model,
-    sampled_note,
-    standardisation,
 )
 from primum.safe.candidates.paths import (
     LOGISTIC,
@@ -53,6 +46,7 @@ from primum.safe.candidates.paths import (
     multinomial_path,
     ridge_path,
 )
+from primum.safe.rows import Affine, Scaling, SharedRows, Targets, sampled_note, standardisation
 
 # Penalties half a decade apart, on the sum of squares of standardised features: from hardly any
 # shrinking to nearly constant scores.
@@ -83,19 +77,19 @@ MAX_PCA_ROWS, MAX_PCA_COLUMNS = 20_000, 1000
 def ridge(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return ridge regression of one-hot labels, or of numbers."""
     change = scaling(X)
-    return change.then(fit_ridge(change.transform(X), labels)[0])
+    return fit_ridge(change.transform(X), labels)[0].after(change)
 
 
-def logistic(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearModel:
+def logistic(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return logistic regression."""
     change = scaling(X)
-    return change.then(fit_logistic(change.transform(X), labels))
+    return fit_logistic(change.transform(X), labels).after(change)
 
 
 def labeled_components(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return a regression on the whitened principal components of the labelled rows."""
     components = find_components(X, seed, scaling)
-    return components.then(fit_components(components.transform(X), labels))
+    return fit_components(components.transform(X), labels).after(components)
 
 
 def fit_ridge(X: Any, labels: Targets) -> tuple[LinearModel, float]:
@@ -138,12 +132,12 @@ def _best_ridge(rows: Principal, labels: Targets) -> tuple[LinearModel, float]:
     return least_squares_model(coef, intercept, labels), -float(errors.min())
 
 
-def fit_logistic(X: Any, labels: ClassTargets) -> LinearModel:
+def fit_logistic(X: Any, labels: Targets) -> LinearModel:
     """Return a logistic regression whose penalty is chosen by cross-validation."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
     folds, rows = inner_folds(labels), Principal.of(X, labels.weight)
-    codes = np.searchsorted(labels.present, labels.codes)
+    codes = np.searchsorted(labels.present, labels.y)
     if not folds:
         w, b = _with_default_penalty(rows, labels)
     elif len(labels.present) == 2 and rows.Z.shape[1] <= MAX_NEWTON_AXES:
@@ -154,21 +148,21 @@ def fit_logistic(X: Any, labels: ClassTargets) -> LinearModel:
     return log_linear_model(coef.T, intercept, labels)
 
 
-def _with_default_penalty(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats]:
+def _with_default_penalty(rows: Principal, labels: Targets) -> tuple[Floats, Floats]:
     """Return coefficients and intercepts of the coordinates, one column for every class."""
     classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MAX_LOGISTIC_STEPS)
-    classifier.fit(rows.Z, labels.codes, sample_weight=labels.weight)
+    classifier.fit(rows.Z, labels.y, sample_weight=labels.weight)
     return classifier.coef_.T, classifier.intercept_
 
 
-def log_linear_model(coef: Floats, intercept: Floats, labels: ClassTargets) -> LinearModel:
+def log_linear_model(coef: Floats, intercept: Floats, labels: Targets) -> LinearModel:
     """Return a model of decision values, one for two classes, for the classes that occur."""
     if len(coef) == 1:
         coef, intercept = np.stack([0.0 * coef[0], coef[0]]), np.append(0.0, intercept)
     return linear_model(coef, intercept, labels, probabilities=True)
 
 
-def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tuple[Index, Index]]:
+def inner_number_folds(numbers: Targets, most: int, seed: int) -> list[tuple[Index, Index]]:
     """Return at most ``most`` shuffled folds; a single row has none."""
     n_rows = len(numbers)
     strata = np.zeros(n_rows, dtype=np.intp)
@@ -180,20 +174,20 @@ def inner_number_folds(numbers: NumberTargets, most: int, seed: int) -> list[tup
     return list(splitter.split(strata[:, None]))
 
 
-def inner_folds(labels: ClassTargets, most: int = MAX_PENALTY_FOLDS) -> list[tuple[Index, Index]]:
+def inner_folds(labels: Targets, most: int = MAX_PENALTY_FOLDS) -> list[tuple[Index, Index]]:
     """Return at most ``most`` stratified folds; the only row of a class is always trained on.
 
     There are none if fewer than two classes have several rows. Groups stay together if possible.
     """
-    if labels.groups is not None and (folds := tuning_folds(most, labels.codes, labels.groups)):
+    if labels.groups is not None and (folds := tuning_folds(most, labels.y, labels.groups)):
         return [(fold.train, fold.test) for fold in folds]
-    counts = np.bincount(labels.codes)
+    counts = np.bincount(labels.y)
     if (counts > 1).sum() < 2:
         return []
-    single = np.flatnonzero(counts[labels.codes] == 1)
-    several = np.flatnonzero(counts[labels.codes] > 1)
+    single = np.flatnonzero(counts[labels.y] == 1)
+    several = np.flatnonzero(counts[labels.y] > 1)
     n_folds = min(most, int(counts[counts > 1].min()))
-    parts = StratifiedKFold(n_folds).split(several[:, None], labels.codes[several])
+    parts = StratifiedKFold(n_folds).split(several[:, None], labels.y[several])
     return [(np.append(several[train], single), several[test]) for train, test in parts]
 
 
@@ -256,7 +250,7 @@ def fit_components(features: Floats, labels: Targets) -> LinearModel:
     fits = [fit_ridge(features[:, :number], labels) for number in numbers]
     best = int(np.argmax([score for _, score in fits]))
     number, model = numbers[best], fits[best][0]
-    if isinstance(labels, ClassTargets):
+    if labels.are_shares:
         model = fit_logistic(features[:, :number], labels)
     coef = np.zeros((n_features, labels.n_outputs))
     coef[:number] = model.coef
@@ -267,13 +261,13 @@ def _fit_to_rows(features: Floats, train: Index, labels: Targets) -> LinearModel
     return fit_components(features[train], labels.take(train))
 
 
-class AllComponents(Candidate[Targets]):
+class AllComponents(Candidate):
     """Logistic or ridge regression on the whitened principal components of all rows."""
 
     name, uses_unlabeled, counterpart = "components", True, "components (labelled)"
     reduces = True
 
-    def prepare(self, rows: SharedRows) -> PreparedLinear[Targets]:  # noqa: D102
+    def prepare(self, rows: SharedRows) -> PreparedChanged:  # noqa: D102
         moments = moments_of(rows)
         if moments is not None:
             components, note = components_of(moments, rows.scaling), ""
@@ -281,4 +275,5 @@ class AllComponents(Candidate[Targets]):
             components = find_components(rows.all, rows.seed, rows.scaling)
             note = sampled_note(self.name, rows, rows)
         features = components.transform(rows.labeled)
-        return PreparedLinear(components, features, partial(_fit_to_rows, features), note)
+        fits = PreparedRows(features, partial(_fit_to_rows, features))
+        return PreparedChanged(components, fits, note)

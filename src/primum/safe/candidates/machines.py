@@ -18,16 +18,11 @@ from primum.methods.icls.regressor import ICLSRegressor
 from primum.methods.icls.tuned import ICLSClassifierCV, ICLSRegressorCV
 from primum.reading.known import drawn_share
 from primum.safe.candidates.base import (
-    ClassTargets,
     LinearModel,
-    NumberTargets,
-    Scaling,
-    SharedRows,
     Transductive,
     constant_model,
     least_squares_model,
     linear_model,
-    partly_labelled,
 )
 from primum.safe.candidates.linear import (
     MAX_NEWTON_AXES,
@@ -36,6 +31,7 @@ from primum.safe.candidates.linear import (
     log_linear_model,
 )
 from primum.safe.candidates.paths import SQUARED_HINGE, Principal, margin_path
+from primum.safe.rows import Scaling, SharedRows, Targets, partly_labelled
 
 # Used if the penalty cannot be chosen: in the middle of the grids.
 DEFAULT_PENALTY = 0.1
@@ -51,7 +47,7 @@ ICLS_FOLDS = 3
 MAX_ICLS_UNLABELED = 1000
 
 
-def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearModel:
+def svm(X: Any, labels: Targets, seed: int, scaling: Scaling) -> LinearModel:
     """Return the SVM with squared hinge loss."""
     if len(labels.present) == 1:
         return constant_model(labels, X.shape[1])
@@ -59,10 +55,11 @@ def svm(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> LinearMode
     rows = Principal.of(change.transform(X), labels.weight)
     w, b, _ = tuned_svm(rows, labels)
     coef, intercept = rows.linear(w, b)
-    return change.then(log_linear_model(SCORE_SLOPE * coef.T, SCORE_SLOPE * intercept, labels))
+    model = log_linear_model(SCORE_SLOPE * coef.T, SCORE_SLOPE * intercept, labels)
+    return model.after(change)
 
 
-class TSVM(Transductive[ClassTargets]):
+class TSVM(Transductive):
     """The transductive SVM, by annealing; two classes only."""
 
     name, counterpart, most_unlabeled = "tsvm", "svm", 1500
@@ -70,25 +67,25 @@ class TSVM(Transductive[ClassTargets]):
     def applies_to(self, n_classes: int) -> bool:  # noqa: D102
         return n_classes == 2
 
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Targets) -> LinearModel:  # noqa: D102
         seen = labels.take(train)
         *_, penalty = tuned_svm(Principal.of(rows.labeled[train], seen.weight), seen)
         machine = TSVMClassifier("annealing", alpha=penalty)
         X, codes, weight = partly_labelled(rows, train, labels)
         if seen.chosen is not None:
-            machine.prior = drawn_share(seen.codes, seen.chosen, len(codes) - len(train))
+            machine.prior = drawn_share(seen.y, seen.chosen, len(codes) - len(train))
         machine.fit(X, codes, sample_weight=weight)
         return log_linear_model(SCORE_SLOPE * machine.coef_, SCORE_SLOPE * machine.intercept_, seen)
 
 
-def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, float]:
+def tuned_svm(rows: Principal, labels: Targets) -> tuple[Floats, Floats, float]:
     """Return coefficients and intercepts of the SVM, and its penalty.
 
     The penalty minimises the squared hinge loss in cross-validation.
     """
     folds = inner_folds(labels)
     if folds and len(labels.present) == 2 and rows.Z.shape[1] <= MAX_NEWTON_AXES:
-        codes, inverse = np.searchsorted(labels.present, labels.codes), 1 / np.array(SVM_PENALTIES)
+        codes, inverse = np.searchsorted(labels.present, labels.y), 1 / np.array(SVM_PENALTIES)
         w, b, best = margin_path(rows, codes, folds, inverse, SQUARED_HINGE, mean=True)
         return w, b, SVM_PENALTIES[best]
     penalty = DEFAULT_PENALTY
@@ -101,7 +98,7 @@ def tuned_svm(rows: Principal, labels: ClassTargets) -> tuple[Floats, Floats, fl
     return machine.coef_.T, machine.intercept_, penalty
 
 
-def _loss(X: Any, labels: ClassTargets, alpha: float, train: Index, test: Index) -> float:
+def _loss(X: Any, labels: Targets, alpha: float, train: Index, test: Index) -> float:
     """Return the squared hinge loss of the rows test."""
     margins = _machine(X[train], labels.take(train), alpha).decision_function(X[test])
     signs = 2.0 * labels.values[test][:, labels.present] - 1.0
@@ -112,17 +109,17 @@ def _loss(X: Any, labels: ClassTargets, alpha: float, train: Index, test: Index)
     return float(np.average(losses, weights=labels.take(test).weight))
 
 
-def _machine(X: Any, labels: ClassTargets, alpha: float) -> L2SVMClassifier:
-    return L2SVMClassifier(alpha).fit(X, labels.codes, sample_weight=labels.weight)
+def _machine(X: Any, labels: Targets, alpha: float) -> L2SVMClassifier:
+    return L2SVMClassifier(alpha).fit(X, labels.y, sample_weight=labels.weight)
 
 
-class Implicit(Transductive[ClassTargets]):
+class Implicit(Transductive):
     """Implicitly constrained least squares."""
 
     name, counterpart, most_unlabeled = "icls", "ridge", MAX_ICLS_UNLABELED
     growth = 2.0
 
-    def fit_standardised(self, rows: SharedRows, train: Index, labels: ClassTargets) -> LinearModel:  # noqa: D102
+    def fit_standardised(self, rows: SharedRows, train: Index, labels: Targets) -> LinearModel:  # noqa: D102
         seen = labels.take(train)
         folds = inner_folds(seen, ICLS_FOLDS)
         tuned = ICLSClassifierCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds)
@@ -137,7 +134,7 @@ class Implicit(Transductive[ClassTargets]):
         return linear_model(coef, intercept, seen, probabilities=False)
 
 
-class ImplicitNumbers(Transductive[NumberTargets]):
+class ImplicitNumbers(Transductive):
     """Implicitly constrained least squares of numbers within bounds.
 
     Parameters
@@ -153,15 +150,16 @@ class ImplicitNumbers(Transductive[NumberTargets]):
         self.bounds = bounds
 
     def fit_standardised(  # noqa: D102
-        self, rows: SharedRows, train: Index, labels: NumberTargets
+        self, rows: SharedRows, train: Index, labels: Targets
     ) -> LinearModel:
         seen = labels.take(train)
-        bounds = self.bounds or (float(seen.numbers.min()), float(seen.numbers.max()))
+        bounds = self.bounds or (float(seen.y.min()), float(seen.y.max()))
         folds = inner_number_folds(seen, ICLS_FOLDS, rows.seed)
         tuned = ICLSRegressorCV(ICLS_PENALTIES, ICLS_METRICS, cv=folds, bounds=bounds)
         plain = ICLSRegressor(DEFAULT_PENALTY, metric=ICLS_METRICS[0], bounds=bounds)
         regressor = tuned if folds else plain
         X, y, weight = partly_labelled(rows, train, labels)
         regressor.fit(X, y, sample_weight=weight)
+        assert labels.scale is not None, "the targets are numbers"
         intercept = labels.scale.standardised(np.array([regressor.intercept_]))
         return least_squares_model(regressor.coef_[:, None] / labels.scale.width, intercept, labels)

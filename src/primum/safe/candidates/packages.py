@@ -16,7 +16,7 @@ package. (CatBoost is fitted again with the same seed.)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
@@ -32,17 +32,12 @@ from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
 from primum.safe.candidates.base import (
     Candidate,
     CandidateModel,
-    ClassTargets,
-    NumberTargets,
     PreparedRows,
-    Scaling,
-    SharedRows,
     Supervised,
-    Targets,
     constant_model,
-    standardisation,
 )
 from primum.safe.candidates.trees import BoostingClassifier, BoostingRegressor, histogram_boosting
+from primum.safe.rows import Scaling, SharedRows, Targets, standardisation
 
 # A model is fitted to at most this many labelled rows to load its weights, which is all that this
 # fit is for: few take no time.
@@ -193,14 +188,14 @@ def fit_package(
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
     rows = as_dense(X).astype(np.float64, copy=True)
-    n_classes = labels.n_classes if isinstance(labels, ClassTargets) else 0
+    n_classes = labels.n_outputs if labels.are_shares else 0
     y = labels.y if n_classes else labels.values[:, 0]
     model = PackagedModel(name, rows, y, n_classes, labels.weight, seed)
     _ = model.fitted  # fitted now, so that errors are raised by fit
     return model
 
 
-class Packaged(Supervised[Targets]):
+class Packaged(Supervised):
     """The model of a package; its time is taken to grow with the square of the number of rows.
 
     Parameters
@@ -217,20 +212,21 @@ class Packaged(Supervised[Targets]):
         super().__init__(name, partial(fit_package, name), growth=2.0)
         self.of_classes = of_classes
 
-    def prepare(self, rows: SharedRows) -> PreparedRows[Targets]:
+    def prepare(self, rows: SharedRows) -> PreparedRows:
         """Import the package, and load the weights of its network by a fit to a few rows."""
         package = PACKAGES[self.name]
         package.require()
         if package.in_context:
             few = rows.labeled[:MAX_LOADING_ROWS]
             codes = np.arange(few.shape[0]) % 2
-            numbers = NumberTargets(codes.astype(float), TargetScale(0.0, 1.0))
-            targets = ClassTargets(codes, 2) if self.of_classes else numbers
+            targets = Targets.of_classes(codes, 2)
+            if not self.of_classes:
+                numbers = codes.astype(float)
+                targets = Targets(numbers, numbers[:, None], TargetScale(0.0, 1.0))
             self.fit_rows(few, targets, rows.seed, rows.scaling)
         ignored = rows.weighted and not package.takes_weights
-        return PreparedRows(
-            rows, self.fit_rows, f"{self.name} ignores sample_weight." if ignored else ""
-        )
+        note = f"{self.name} ignores sample_weight." if ignored else ""
+        return replace(super().prepare(rows), note=note)
 
 
 class OfPackage:
@@ -279,11 +275,11 @@ class PackagedRegressor(OfPackage, CandidateRegressor):
 BOOSTING = "hist_gradient_boosting"
 # Popular models by name, for classes and for numbers. They are neither default candidates nor
 # counterparts.
-ON_REQUEST: dict[str, Candidate[ClassTargets]] = {
+ON_REQUEST: dict[str, Candidate] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name) for name in PACKAGES},
 }
-NUMBERS_ON_REQUEST: dict[str, Candidate[NumberTargets]] = {
+NUMBERS_ON_REQUEST: dict[str, Candidate] = {
     BOOSTING: Supervised(BOOSTING, histogram_boosting),
     **{name: Packaged(name, of_classes=False) for name in PACKAGES},
 }

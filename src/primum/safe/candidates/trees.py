@@ -26,16 +26,8 @@ from primum._sklearn import boosted_trees, grow_extra_trees
 from primum._typing import AnyArray, Floats, Index
 from primum.rows import as_dense
 from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.safe.candidates.base import (
-    LOG_OF_ABSENT,
-    CandidateModel,
-    ClassTargets,
-    NumberTargets,
-    Scaling,
-    Targets,
-    constant_model,
-    standardisation,
-)
+from primum.safe.candidates.base import LOG_OF_ABSENT, CandidateModel, constant_model
+from primum.safe.rows import Scaling, Targets, standardisation
 
 # Trees of a forest: scikit-learn's default.
 N_TREES = 100
@@ -131,8 +123,8 @@ def forest_model(trees: Sequence[Any], labels: Targets) -> ForestModel:
     feature, *others = (np.concatenate([getattr(tree, n) for tree in trees]) for n in names)
     values = np.concatenate([tree.value[:, 0] for tree in trees])
     shares = values
-    if isinstance(labels, ClassTargets):
-        shares = np.zeros((len(feature), labels.n_classes))
+    if labels.are_shares:
+        shares = np.zeros((len(feature), labels.n_outputs))
         shares[:, labels.present] = values / values.sum(axis=1, keepdims=True)
     nodes = joined_nodes([tree.node_count for tree in trees], feature < 0, feature, *others)
     return ForestModel(**nodes, shares=shares, depth=max(tree.max_depth for tree in trees))
@@ -156,17 +148,17 @@ def seeds_of_trees(seed: Any) -> list[int]:
     return [rng.randint(np.iinfo(np.int32).max) for _ in range(N_TREES)]
 
 
-def extra_trees(X: Any, labels: ClassTargets, seed: int, scaling: Scaling) -> ForestModel:
+def extra_trees(X: Any, labels: Targets, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees; they need no scaling."""
     rows, seeds = checked_rows(X), seeds_of_trees(seed)
-    return forest_model(grow_extra_trees(rows, labels.codes, labels.weight, seeds), labels)
+    return forest_model(grow_extra_trees(rows, labels.y, labels.weight, seeds), labels)
 
 
 def random_forest(X: Any, targets: Targets, seed: Any) -> ForestModel:
     """Return a random forest."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    of_classes = isinstance(targets, ClassTargets)
+    of_classes = targets.are_shares
     kind = RandomForestClassifier if of_classes else RandomForestRegressor
     y = targets.y if of_classes else targets.values[:, 0]
     forest = kind(N_TREES, n_jobs=1, random_state=seed)
@@ -174,9 +166,7 @@ def random_forest(X: Any, targets: Targets, seed: Any) -> ForestModel:
     return forest_model([tree.tree_ for tree in forest.estimators_], targets)
 
 
-def extra_trees_of_numbers(
-    X: Any, numbers: NumberTargets, seed: int, scaling: Scaling
-) -> ForestModel:
+def extra_trees_of_numbers(X: Any, numbers: Targets, seed: int, scaling: Scaling) -> ForestModel:
     """Return extremely randomised trees of numbers."""
     from sklearn import config_context
     from sklearn.tree import ExtraTreeRegressor
@@ -211,7 +201,7 @@ class ForestClassifier(CandidateClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
+    def _fitted(self, X: Any, labels: Targets) -> CandidateModel:
         return random_forest(X, labels, self.random_state)
 
 
@@ -251,7 +241,7 @@ class BoostedModel(Trees):
 def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel:
     """Return the nodes of a fitted histogram booster that was given some columns of the rows."""
     trees, start = boosted_trees(booster)
-    if isinstance(labels, ClassTargets) and len(labels.present) < labels.n_classes:
+    if labels.are_shares and len(labels.present) < labels.n_outputs:
         trees, start = _of_all_classes(trees, start, labels)
     nodes = np.concatenate(trees)
     leaf = nodes["is_leaf"].astype(bool)
@@ -268,7 +258,7 @@ def boosted_model(booster: Any, columns: Index, labels: Targets) -> BoostedModel
 
 
 def _of_all_classes(
-    trees: list[AnyArray], start: Floats, labels: ClassTargets
+    trees: list[AnyArray], start: Floats, labels: Targets
 ) -> tuple[list[AnyArray], Floats]:
     """Return the trees and first scores with a score for every class, absent ones included.
 
@@ -280,10 +270,10 @@ def _of_all_classes(
     nothing["is_leaf"] = 1
     rounds = [trees[i : i + len(start)] for i in range(0, len(trees), len(start))]
     of_class = [dict(zip(scored.tolist(), of_round, strict=True)) for of_round in rounds]
-    first = np.full(labels.n_classes, LOG_OF_ABSENT)
+    first = np.full(labels.n_outputs, LOG_OF_ABSENT)
     first[labels.present] = 0.0
     first[scored] = start
-    classes = range(labels.n_classes)
+    classes = range(labels.n_outputs)
     return [own.get(code, nothing) for own in of_class for code in classes], first
 
 
@@ -298,7 +288,7 @@ class BoostingClassifier(CandidateClassifier):
     ['a', 'b']
     """
 
-    def _fitted(self, X: Any, labels: ClassTargets) -> CandidateModel:
+    def _fitted(self, X: Any, labels: Targets) -> CandidateModel:
         return histogram_boosting(X, labels, self.random_state)
 
 
@@ -313,7 +303,7 @@ class ForestRegressor(CandidateRegressor):
     True
     """
 
-    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: Targets) -> CandidateModel:
         return random_forest(X, numbers, self.random_state)
 
 
@@ -328,7 +318,7 @@ class BoostingRegressor(CandidateRegressor):
     [1.0, 5.0]
     """
 
-    def _fitted(self, X: Any, numbers: NumberTargets) -> CandidateModel:
+    def _fitted(self, X: Any, numbers: Targets) -> CandidateModel:
         return histogram_boosting(X, numbers, self.random_state)
 
 
@@ -341,7 +331,7 @@ def histogram_boosting(
 
     if labels.are_equal:
         return constant_model(labels, X.shape[1])
-    of_classes = isinstance(labels, ClassTargets)
+    of_classes = labels.are_shares
     y = labels.y if of_classes else labels.values[:, 0]
     kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
     columns = strongest_columns(X, y, of_classes=of_classes)
