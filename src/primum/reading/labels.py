@@ -267,10 +267,6 @@ def _first_of(items: AnyArray, limit: int = 5) -> str:
 def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
     """Return (labels, mask of the unknown ones); the labels have one dtype."""
     y = as_one_dimensional(y)
-    if y.dtype.kind == "O":
-        y, unknown = _split_objects(y)
-        refuse_infinity(y)
-        return y, unknown
     if y.dtype.kind == "f":
         refuse_infinity(y)
         return y, np.isnan(y)
@@ -278,7 +274,33 @@ def _split_unknown(y: Any) -> tuple[AnyArray, Mask]:
         return y, y == -1
     if y.dtype.kind == "U":
         _refuse_unknown_as_text(y)
-    return y, np.isnat(y) if y.dtype.kind in "mM" else np.zeros(len(y), dtype=bool)
+    if y.dtype.kind != "O":
+        return y, np.isnat(y) if y.dtype.kind in "mM" else np.zeros(len(y), dtype=bool)
+    unknown = np.fromiter((is_missing(item) for item in y), dtype=bool, count=len(y))
+    labels = y[~unknown]
+    if len(labels) == 0:
+        return y.copy(), unknown
+    kinds = {kind_of(item) for item in labels}
+    if kinds == {"int"} and any(item == -1 for item in labels):
+        if unknown.any():
+            raise ValueError(
+                "y has two markers of unknown labels, -1 and None, NaN or a mask: use only one, so "
+                "that a class called -1 cannot be mistaken for an unknown label."
+            )
+        y = y.astype(np.int64)
+        return y, y == -1
+    if len(kinds) > 1 and kinds != {"int", "float"}:
+        raise ValueError(
+            f"y mixes labels of different types, {' and '.join(sorted(kinds))}: convert all known "
+            f"labels to one type, and mark unknown ones ({UNKNOWN})."
+        )
+    if kinds == {"str"}:
+        _refuse_unknown_as_text(labels)
+    plain = np.array(labels.tolist())
+    typed = np.zeros(len(y), dtype=plain.dtype if plain.ndim == 1 else object)
+    typed[~unknown] = labels
+    refuse_infinity(typed)
+    return typed, unknown
 
 
 def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> AnyArray:
@@ -294,8 +316,11 @@ def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> A
     if getattr(y, "ndim", 1) == 1 and hasattr(y, "isna"):  # pandas, without importing it
         plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "iufb"
         return np.asarray(y.to_numpy() if plain else y.to_numpy(dtype=object))
-    if isinstance(y, np.ma.MaskedArray):
-        y = _without_mask(y)
+    if isinstance(y, np.ma.MaskedArray):  # masked entries are None
+        mask, y = np.ma.getmaskarray(y), np.asarray(y)
+        if mask.any():
+            y = y.astype(object)
+            y[mask] = None
     if isinstance(y, (list, tuple)) and not any(np.ndim(item) for item in y[:1]):
         one_dimensional = np.empty(len(y), dtype=object)
         one_dimensional[:] = y
@@ -303,43 +328,6 @@ def as_one_dimensional(y: Any, name: str = "label", unknown: str = UNKNOWN) -> A
     if isinstance(y, np.ndarray) and y.ndim == 1:
         return y
     return np.asarray(column_or_1d(y, warn=True))
-
-
-def _without_mask(y: Any) -> AnyArray:
-    """Return a masked array as a plain one, with None in place of masked entries."""
-    mask = np.ma.getmaskarray(y)
-    if not mask.any():
-        return np.asarray(y)
-    values = np.asarray(y).astype(object)
-    values[mask] = None
-    return values
-
-
-def _split_objects(y: AnyArray) -> tuple[AnyArray, Mask]:
-    unknown = np.fromiter((is_missing(item) for item in y), dtype=bool, count=len(y))
-    values = y.copy()
-    labels = y[~unknown]
-    if len(labels) == 0:
-        return values, unknown
-    kinds = {kind_of(item) for item in labels}
-    if kinds == {"int"} and any(item == -1 for item in labels):
-        if unknown.any():
-            raise ValueError(
-                "y has two markers of unknown labels, -1 and None, NaN or a mask: use only one, so "
-                "that a class called -1 cannot be mistaken for an unknown label."
-            )
-        return values.astype(np.int64), values == -1
-    if len(kinds) > 1 and kinds != {"int", "float"}:
-        raise ValueError(
-            f"y mixes labels of different types, {' and '.join(sorted(kinds))}: convert all known "
-            f"labels to one type, and mark unknown ones ({UNKNOWN})."
-        )
-    if kinds == {"str"}:
-        _refuse_unknown_as_text(labels)
-    plain = np.array(labels.tolist())
-    typed = np.zeros(len(y), dtype=plain.dtype if plain.ndim == 1 else object)
-    typed[~unknown] = labels
-    return typed, unknown
 
 
 def is_missing(item: Any) -> bool:
@@ -387,24 +375,32 @@ def read_possible(possible: Any, labels: KnownLabels) -> tuple[KnownLabels, Mask
 
     The columns of the mask are in the order of the classes.
     """
+    # The columns of a DataFrame name the classes, which include those of y and have their type.
     columns = getattr(possible, "columns", None)
-    # The columns of a DataFrame name the classes.
-    names = labels.classes if columns is None else _as_classes(columns, labels.classes)
-    mask = _as_mask(possible, labels)
-    if mask.shape[1] != len(names):
-        raise ValueError(
-            f"possible has {mask.shape[1]} columns but y has {_counted(labels.classes)}: pass one "
-            "column for every class, in this order, or a DataFrame whose columns are the names of "
-            "all classes."
-        )
-    order = np.argsort(names)
-    classes, mask = names[order], mask[:, order]
-    _refuse_impossible_rows(mask)
-    return _with_single_classes(labels, classes, mask), mask
+    names = labels.classes
+    if columns is not None:
+        items = list(columns)
+        names = np.array(items)
+        if labels.classes.dtype.kind == "i" and names.dtype.kind == "i" and -1 in names:
+            raise ValueError(
+                "possible has a column -1, which marks unknown labels in a y of integers: drop the "
+                "column, or rename the class."
+            )
+        kinds = {kind_of(item) for item in [*items, *labels.classes.tolist()]}
+        kinds = {"number" if kind in ("int", "float") else kind for kind in kinds}
+        fits = len(kinds) == 1 and names.ndim == 1
+        if fits and len(labels.classes) and kinds == {"number"}:
+            names = names.astype(labels.classes.dtype)
+        if not (
+            fits and len(np.unique(names)) == len(items) and np.isin(labels.classes, names).all()
+        ):
+            raise ValueError(
+                f"The columns of possible are {_first_of(names)}, but y has "
+                f"{_counted(labels.classes)}: name one column after every class, or pass an array "
+                "whose columns are these classes."
+            )
 
-
-def _as_mask(possible: Any, labels: KnownLabels) -> Mask:
-    """Return possible as an array (n, any number of columns) of bool."""
+    # The mask: True and False, or 1 and 0, for every row and class.
     values = _as_array(possible, "possible")
     if values.ndim != 2 or len(values) != labels.n_rows:
         raise ValueError(
@@ -417,7 +413,43 @@ def _as_mask(possible: Any, labels: KnownLabels) -> Mask:
         wrong = ~_each(values, lambda item: isinstance(item, np.bool_ | Real) and item in (0, 1))
     repair = "pass True for the classes that a row may have and False for the others"
     _refuse_items(values, wrong, "possible", repair)
-    return values.astype(bool)
+    if values.shape[1] != len(names):
+        raise ValueError(
+            f"possible has {values.shape[1]} columns but y has {_counted(labels.classes)}: pass "
+            "one column for every class, in this order, or a DataFrame whose columns are the names "
+            "of all classes."
+        )
+    order = np.argsort(names)
+    classes, mask = names[order], values.astype(bool)[:, order]
+    impossible = np.flatnonzero(~mask.any(axis=1))
+    if len(impossible):
+        others = f" and {len(impossible) - 1} more" if len(impossible) > 1 else ""
+        raise ValueError(
+            f"possible excludes every class in row {impossible[0]}{others}: give every row at "
+            "least one class, and all of them if nothing is known about its label."
+        )
+
+    # The labels of y, and those of the rows with one possible class.
+    codes = np.full(len(mask), -1)
+    codes[labels.labeled] = np.searchsorted(classes, labels.classes)[labels.codes]
+    excluded = labels.labeled[~mask[labels.labeled, codes[labels.labeled]]]
+    if len(excluded):
+        name = classes[codes[excluded[0]]].item()
+        raise ValueError(
+            f"possible excludes class {name!r} in row {excluded[0]}, which is its label in y: "
+            "correct one of the two."
+        )
+    single = mask.sum(axis=1) == 1
+    codes[single] = mask[single].argmax(axis=1)
+    labeled = np.flatnonzero(codes >= 0)
+    missing = np.setdiff1d(np.arange(len(classes)), codes[labeled])
+    if len(missing):
+        raise ValueError(
+            f"No row is labelled as class {classes[missing[0]].item()!r}, a column of possible: "
+            "label at least one row of each class, in y or with this class as its only possible "
+            "one, or drop the column."
+        )
+    return KnownLabels(classes, labeled, np.flatnonzero(codes < 0), codes[labeled]), mask
 
 
 def _each(values: AnyArray, accepts: Callable[[Any], bool]) -> Mask:
@@ -455,70 +487,10 @@ def _as_array(values: Any, name: str) -> AnyArray:
     return np.asarray(array)
 
 
-def _as_classes(columns: Any, classes: AnyArray) -> AnyArray:
-    """Return the names of columns as classes, which include those of y and have the same type."""
-    items = list(columns)
-    names = np.array(items)
-    if classes.dtype.kind == "i" and names.dtype.kind == "i" and -1 in names:
-        raise ValueError(
-            "possible has a column -1, which marks unknown labels in a y of integers: drop the "
-            "column, or rename the class."
-        )
-    kinds = {kind_of(item) for item in [*items, *classes.tolist()]}
-    kinds = {"number" if kind in ("int", "float") else kind for kind in kinds}
-    if len(kinds) == 1 and names.ndim == 1:
-        if len(classes) and kinds == {"number"}:
-            names = names.astype(classes.dtype)
-        if len(np.unique(names)) == len(items) and np.isin(classes, names).all():
-            return names
-    raise ValueError(
-        f"The columns of possible are {_first_of(names)}, but y has {_counted(classes)}: name one "
-        "column after every class, or pass an array whose columns are these classes."
-    )
-
-
 def _counted(classes: AnyArray) -> str:
     if len(classes) == 0:
         return "no known label"
     return f"{len(classes)} class{'es' if len(classes) > 1 else ''}, {_first_of(classes)}"
-
-
-def _refuse_impossible_rows(mask: Mask) -> None:
-    impossible = np.flatnonzero(~mask.any(axis=1))
-    if len(impossible):
-        others = f" and {len(impossible) - 1} more" if len(impossible) > 1 else ""
-        raise ValueError(
-            f"possible excludes every class in row {impossible[0]}{others}: give every row at "
-            "least one class, and all of them if nothing is known about its label."
-        )
-
-
-def _with_single_classes(labels: KnownLabels, classes: AnyArray, mask: Mask) -> KnownLabels:
-    """Return the labels of y and those of the rows with one possible class."""
-    codes = np.full(len(mask), -1)
-    codes[labels.labeled] = np.searchsorted(classes, labels.classes)[labels.codes]
-    excluded = labels.labeled[~mask[labels.labeled, codes[labels.labeled]]]
-    if len(excluded):
-        name = classes[codes[excluded[0]]].item()
-        raise ValueError(
-            f"possible excludes class {name!r} in row {excluded[0]}, which is its label in y: "
-            "correct one of the two."
-        )
-    single = mask.sum(axis=1) == 1
-    codes[single] = mask[single].argmax(axis=1)
-    labeled = np.flatnonzero(codes >= 0)
-    _refuse_unlabeled_class(classes, codes[labeled])
-    return KnownLabels(classes, labeled, np.flatnonzero(codes < 0), codes[labeled])
-
-
-def _refuse_unlabeled_class(classes: AnyArray, codes: Index) -> None:
-    missing = np.setdiff1d(np.arange(len(classes)), codes)
-    if len(missing):
-        raise ValueError(
-            f"No row is labelled as class {classes[missing[0]].item()!r}, a column of possible: "
-            "label at least one row of each class, in y or with this class as its only possible "
-            "one, or drop the column."
-        )
 
 
 def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None:
@@ -537,8 +509,10 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
             f"label_bounds has shape {bounds.shape} but X has {labels.n_rows} rows: pass a lower "
             "and an upper bound for every row of X, or NaN twice where there is none."
         )
-    if bounds.dtype.kind not in "biuf":
-        bounds = _as_numbers(bounds)
+    if bounds.dtype.kind not in "biuf":  # numbers, missing ones as NaN
+        wrong = ~_each(bounds, lambda item: isinstance(item, Real) or is_missing(item))
+        _refuse_items(bounds, wrong, "label_bounds", "pass numbers from 0 to 1, or NaN twice")
+        bounds = np.where(_each(bounds, is_missing), np.nan, bounds).astype(np.float64)
     missing = np.isnan(bounds)
     one_only = missing[:, 0] != missing[:, 1]
     _refuse_bounds(bounds, one_only, "only one of two bounds", "pass both, or NaN twice")
@@ -546,25 +520,6 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
     outside = (bounds.min(axis=1) < 0) | (bounds.max(axis=1) > 1)
     _refuse_bounds(bounds, outside, "a bound outside [0, 1]", "pass shares of the second class")
     _refuse_bounds(bounds, bounds[:, 0] > bounds[:, 1], "lower > upper", "pass the lower one first")
-    _refuse_contradicted_labels(bounds, labels)
-    of_unlabeled = bounds[labels.unlabeled]
-    return None if (of_unlabeled == [0.0, 1.0]).all() else LabelInterval.of_rows(of_unlabeled)
-
-
-def _as_numbers(bounds: AnyArray) -> Floats:
-    """Return bounds of any type as numbers, missing ones as NaN."""
-    wrong = ~_each(bounds, lambda item: isinstance(item, Real) or is_missing(item))
-    _refuse_items(bounds, wrong, "label_bounds", "pass numbers from 0 to 1, or NaN twice")
-    return np.where(_each(bounds, is_missing), np.nan, bounds).astype(np.float64)
-
-
-def _refuse_bounds(bounds: Floats, wrong: Mask, flaw: str, repair: str) -> None:
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(f"label_bounds has {flaw} in row {row}, {bounds[row].tolist()}: {repair}.")
-
-
-def _refuse_contradicted_labels(bounds: Floats, labels: KnownLabels) -> None:
     low, high = bounds[labels.labeled].T
     excluded = np.flatnonzero((labels.codes < low) | (labels.codes > high))
     if len(excluded):
@@ -573,6 +528,14 @@ def _refuse_contradicted_labels(bounds: Floats, labels: KnownLabels) -> None:
             f"label_bounds has {bounds[row].tolist()} in row {row}, which excludes its label "
             f"{name!r}: pass NaN for labelled rows, or mark the label as unknown in y."
         )
+    of_unlabeled = bounds[labels.unlabeled]
+    return None if (of_unlabeled == [0.0, 1.0]).all() else LabelInterval.of_rows(of_unlabeled)
+
+
+def _refuse_bounds(bounds: Floats, wrong: Mask, flaw: str, repair: str) -> None:
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"label_bounds has {flaw} in row {row}, {bounds[row].tolist()}: {repair}.")
 
 
 def refuse_masked(values: Any, name: str) -> None:

@@ -55,16 +55,8 @@ class DaskRows(Rows):
     """Rows of a Dask collection, with one task per partition in every pass.
 
     Passes run on the Dask client if there is one, and otherwise on the scheduler that Dask is
-    configured to use. The rows are computed again in every pass unless they are persisted.
-
-    Parameters
-    ----------
-    collection : dask.array.Array or dask.dataframe.DataFrame
-        The rows, all numbers.
-    names : sequence of str or None
-        The columns of a DataFrame to select, in this order (None: all).
-    n_columns : int
-        Required number of columns.
+    configured to use. The rows are computed again in every pass unless they are persisted. Of a
+    DataFrame the columns ``names`` are selected, in this order (None: all).
     """
 
     in_memory = False
@@ -72,9 +64,49 @@ class DaskRows(Rows):
 
     def __init__(self, collection: Any, names: Sequence[str] | None, n_columns: int) -> None:
         with needed("Dask collections"):
-            import dask.delayed  # noqa: F401
+            from dask import delayed
         self.n_columns = n_columns
-        self._partitions, self._counts = _partitions_of(collection, names, n_columns)
+        # The partitions, and their numbers of rows, as tasks where they are not yet known.
+        kind = type(collection).__name__  # a Delayed appears to have every attribute
+        if kind == "Array":
+            if collection.ndim != 2 or collection.shape[1] != n_columns:
+                raise ValueError(
+                    f"The Dask array has shape {collection.shape} but X has {n_columns} features: "
+                    "pass rows with the same columns in the same order."
+                )
+            if np.isnan(collection.shape[0]):
+                raise ValueError(
+                    "The Dask array has chunks of unknown size: call compute_chunk_sizes() on it "
+                    "first."
+                )
+            if collection.dtype.kind not in "buif":
+                raise ValueError(
+                    f"The Dask array has values of type {collection.dtype}: convert them to "
+                    "numbers."
+                )
+            whole_rows = collection.rechunk({1: -1})
+            self._partitions = list(whole_rows.to_delayed()[:, 0])
+            self._counts: list[Any] = [int(n) for n in whole_rows.chunks[0]]
+        elif kind == "DataFrame":
+            columns = list(collection.columns)
+            wanted = columns if names is None else list(names)
+            _check_columns(columns, wanted, n_columns)
+            frame = collection[wanted]
+            for name, dtype in frame.dtypes.items():
+                if getattr(dtype, "kind", "O") not in "buif":
+                    raise ValueError(
+                        f"Column {name!r} of the Dask DataFrame has values of type {dtype}: "
+                        "convert them to numbers."
+                    )
+            self._partitions = frame.to_delayed()
+            # One column is enough to count rows.
+            parts = collection[wanted[:1]].to_delayed()
+            self._counts = [delayed(len)(part) for part in parts]
+        else:
+            raise ValueError(
+                f"A Dask {kind} cannot be read as rows: pass a two-dimensional Dask array or a "
+                "Dask DataFrame."
+            )
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -166,65 +198,13 @@ class DaskRows(Rows):
 # Reading collections
 
 
-def _partitions_of(
-    collection: Any, names: Sequence[str] | None, n_columns: int
-) -> tuple[list[Any], list[Any]]:
-    """Return the partitions and their numbers of rows, as tasks where not yet known."""
-    kind = type(collection).__name__  # a Delayed appears to have every attribute
-    if kind == "Array":
-        return _partitions_of_array(collection, n_columns)
-    if kind == "DataFrame":
-        return _partitions_of_frame(collection, names, n_columns)
-    raise ValueError(
-        f"A Dask {kind} cannot be read as rows: pass a two-dimensional Dask array or a Dask "
-        "DataFrame."
-    )
-
-
-def _partitions_of_array(collection: Any, n_columns: int) -> tuple[list[Any], list[int]]:
-    if collection.ndim != 2 or collection.shape[1] != n_columns:
-        raise ValueError(
-            f"The Dask array has shape {collection.shape} but X has {n_columns} features: pass "
-            "rows with the same columns in the same order."
-        )
-    if np.isnan(collection.shape[0]):
-        raise ValueError(
-            "The Dask array has chunks of unknown size: call compute_chunk_sizes() on it first."
-        )
-    if collection.dtype.kind not in "buif":
-        raise ValueError(
-            f"The Dask array has values of type {collection.dtype}: convert them to numbers."
-        )
-    whole_rows = collection.rechunk({1: -1})
-    return list(whole_rows.to_delayed()[:, 0]), [int(n) for n in whole_rows.chunks[0]]
-
-
-def _partitions_of_frame(
-    collection: Any, names: Sequence[str] | None, n_columns: int
-) -> tuple[list[Any], list[Any]]:
-    from dask import delayed
-
-    columns = list(collection.columns)
-    wanted = columns if names is None else list(names)
-    _check_columns(columns, wanted, n_columns)
-    frame = collection[wanted]
-    for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "buif":
-            raise ValueError(
-                f"Column {name!r} of the Dask DataFrame has values of type {dtype}: convert them "
-                "to numbers."
-            )
-    # One column is enough to count rows.
-    counts = [delayed(len)(part) for part in collection[wanted[:1]].to_delayed()]
-    return frame.to_delayed(), counts
-
-
 def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> None:
     missing = [name for name in wanted if name not in columns]
     if missing:
+        brief = ", ".join(map(str, columns[:5])) + (", ..." if len(columns) > 5 else "")
         raise ValueError(
             f"The Dask DataFrame has no column {missing[0]!r}, which X has ({len(missing)} "
-            f"missing; its columns are {_brief(columns)}): use the same names as in X."
+            f"missing; its columns are [{brief}]): use the same names as in X."
         )
     n_wanted = sum(name in set(wanted) for name in columns)
     if n_wanted != n_columns:
@@ -232,10 +212,6 @@ def _check_columns(columns: list[Any], wanted: list[Any], n_columns: int) -> Non
             f"The Dask DataFrame has {n_wanted} columns but X has {n_columns} features: pass each "
             "feature exactly once."
         )
-
-
-def _brief(names: list[Any]) -> str:
-    return "[" + ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "") + "]"
 
 
 # Tasks that run on the workers
@@ -335,10 +311,12 @@ class _FrameReader(_DenseReader):
 
 def _results(tasks: list[Any]) -> Iterator[Any]:
     """Compute tasks and yield their results in order."""
-    client = _client()
-    if client is None:
-        from dask import compute
+    from dask import compute
+    from dask.base import get_scheduler
 
+    # The client that Dask would use now, unless it would compute in this process.
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "scheduler_info"):
         yield from compute(*tasks, traverse=False)
         return
     futures: list[Any] = []
@@ -349,14 +327,6 @@ def _results(tasks: list[Any]) -> Iterator[Any]:
     finally:  # also after Ctrl-C: release tasks whose results are no longer needed
         for future in futures:
             future.release()
-
-
-def _client() -> Any:
-    """Return the client that Dask would use now, or None if it would compute in this process."""
-    from dask.base import get_scheduler
-
-    client = getattr(get_scheduler(), "__self__", None)
-    return client if hasattr(client, "scheduler_info") else None
 
 
 def _result(client: Any, future: Any) -> Any:

@@ -12,7 +12,6 @@ file that shrinks kills the process instead of raising an error.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -57,15 +56,8 @@ class ParquetRows(Rows):
 
     The files are listed once. Later passes raise an error if a file has changed since.
 
-    Parameters
-    ----------
-    path : str or path
-        A file or a folder.
-    names : sequence of str or None
-        The columns to read, in this order; other columns are not read. None: all columns, in the
-        order of the (first) file, which must have n_columns of them.
-    n_columns : int
-        Required number of columns.
+    Only the columns ``names`` are read, in this order. None means all columns, in the order of the
+    (first) file, which must have n_columns of them.
     """
 
     in_memory = False
@@ -74,16 +66,55 @@ class ParquetRows(Rows):
     def __init__(
         self, path: str | os.PathLike[str], names: Sequence[str] | None, n_columns: int
     ) -> None:
-        self.path = _local(path)
-        self.files = [_open(place) for place in _places(self.path)]
+        if "://" in os.fspath(path):
+            raise ValueError(
+                f"{path} is a URL, but only local files are read: pass "
+                "dask.dataframe.read_parquet(...) of it instead."
+            )
+        self.path = Path(path)
+        places = [self.path]
+        if self.path.is_dir():
+            places = sorted(
+                place
+                for place in self.path.rglob("*")
+                if place.suffix in SUFFIXES
+                and place.is_file()
+                and not any(
+                    part.startswith((".", "_")) for part in place.relative_to(self.path).parts
+                )
+            )
+        elif not self.path.is_file():
+            raise FileNotFoundError(
+                f"There is no Parquet file or folder at {path}: check the path."
+            )
+        if not places:
+            raise FileNotFoundError(
+                f"The folder {path} has no Parquet file: file names must end in "
+                f"{', '.join(SUFFIXES)}."
+            )
+        self.files = [_open(place) for place in places]
         self.n_columns = n_columns
-        self.names = tuple(
-            _all_columns(self.files[0], n_columns) if names is None else map(str, names)
-        )
+        if names is None:
+            names = list(self.files[0].schema.names)
+            if len(names) != n_columns:
+                raise ValueError(
+                    f"{self.files[0].path} has {len(names)} columns ({_listed(names)}) but X has "
+                    f"{n_columns} features without names: fit with a DataFrame, so that columns "
+                    "can be selected by name."
+                )
+        self.names = tuple(map(str, names))
+        self.groups: list[_Group] = []
+        self.n_rows = 0
         for file in self.files:
             _check_columns(file, self.names)
-        self.groups = list(_groups_of(self.files))
-        self.n_rows = sum(group.n_rows for group in self.groups)
+            first = 0  # position in the file
+            for number in range(file.metadata.num_row_groups):
+                n_rows = file.metadata.row_group(number).num_rows
+                if n_rows:
+                    positions = range(number, number + 1)
+                    self.groups.append(_Group(file, positions, self.n_rows, first, n_rows))
+                first += n_rows
+                self.n_rows += n_rows
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         kernel = still_finite(kernel) if self.passes else kernel
@@ -104,7 +135,21 @@ class ParquetRows(Rows):
         enough = self.n_rows * self.n_columns // (BLOCK_NUMBERS * MIN_BLOCKS_PER_THREAD)
         threads = max(1, min(block_threads(), enough))
         memory = BlockMemory()
-        runs = _runs_of(groups, self._rows_per_block)
+        # Small consecutive row groups are merged: opening a file and starting a kernel on a block
+        # take as long as some thousand rows.
+        runs: list[_Group] = []
+        for group in groups:
+            last = runs[-1] if runs else None
+            if (
+                last is not None
+                and last.file is group.file
+                and last.start + last.n_rows == group.start
+                and last.n_rows + group.n_rows <= self._rows_per_block
+            ):
+                positions = range(last.positions.start, group.positions.stop)
+                runs[-1] = replace(last, positions=positions, n_rows=last.n_rows + group.n_rows)
+            else:
+                runs.append(group)
         pieces = chain.from_iterable(self._pieces(run, threads, memory) for run in runs)
 
         def sized(piece: "_Piece") -> tuple[int, T]:
@@ -123,18 +168,27 @@ class ParquetRows(Rows):
 
     def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
         """Yield the rows of some row groups, one piece for each thread at a time."""
-        size, done = self._rows_per_block, 0
-        with _reading(group.file) as parquet_file:
-            for batch in parquet_file.iter_batches(
-                threads * size,
-                row_groups=list(group.positions),
-                columns=list(self.names),
-                use_threads=threads > MAX_THREADS_READ_BY_ONE,
-            ):
-                for low in range(0, batch.num_rows, size):
-                    yield _Piece(group, done + low, batch.slice(low, size), self.names, memory)
-                done += batch.num_rows
-        group.file.check_unchanged()
+        size, done, file = self._rows_per_block, 0, group.file
+        arrow, parquet = import_pyarrow()
+        try:
+            with parquet.ParquetFile(
+                file.path, metadata=file.metadata, pre_buffer=False, buffer_size=READ_AHEAD
+            ) as parquet_file:
+                for batch in parquet_file.iter_batches(
+                    threads * size,
+                    row_groups=list(group.positions),
+                    columns=list(self.names),
+                    use_threads=threads > MAX_THREADS_READ_BY_ONE,
+                ):
+                    for low in range(0, batch.num_rows, size):
+                        yield _Piece(group, done + low, batch.slice(low, size), self.names, memory)
+                    done += batch.num_rows
+        except (OSError, arrow.ArrowException) as problem:
+            file.check_unchanged()
+            raise ValueError(
+                f"{file.path} is damaged: {_first_line(problem)}; write it again."
+            ) from problem
+        file.check_unchanged()
         if done != group.n_rows:
             raise RowsChangedError(
                 f"{group.source} in {self.path} now has {done} rows but had {group.n_rows} before: "
@@ -184,15 +238,6 @@ class _Group:
         which = f"group {first}" if first == last else f"groups {first} to {last}"
         return f"row {which} of {self.file.path.name}"
 
-    def is_followed_by(self, other: "_Group") -> bool:
-        """Return whether the rows of another group are the next ones in the same file."""
-        return self.file is other.file and self.start + self.n_rows == other.start
-
-    def with_next(self, other: "_Group") -> "_Group":
-        """Return this group and the next as one."""
-        positions = range(self.positions.start, other.positions.stop)
-        return replace(self, positions=positions, n_rows=self.n_rows + other.n_rows)
-
 
 @dataclass(frozen=True)
 class _Piece:
@@ -224,64 +269,6 @@ class _Piece:
         return picked
 
 
-def _groups_of(files: Sequence[_File]) -> Iterator[_Group]:
-    start = 0
-    for file in files:
-        file_start = start
-        for position in range(file.metadata.num_row_groups):
-            n_rows = file.metadata.row_group(position).num_rows
-            if n_rows:
-                yield _Group(file, range(position, position + 1), start, start - file_start, n_rows)
-            start += n_rows
-
-
-def _runs_of(groups: Iterable[_Group], most: int) -> Iterator[_Group]:
-    """Yield row groups, merging small consecutive ones into groups of at most ``most`` rows.
-
-    Opening a file and starting a kernel on a block take as long as some thousand rows.
-    """
-    run: _Group | None = None
-    for group in groups:
-        if run is not None and run.is_followed_by(group) and run.n_rows + group.n_rows <= most:
-            run = run.with_next(group)
-            continue
-        if run is not None:
-            yield run
-        run = group
-    if run is not None:
-        yield run
-
-
-def _local(path: str | os.PathLike[str]) -> Path:
-    """Return a path; raise an error if it is a URL."""
-    if "://" in os.fspath(path):
-        raise ValueError(
-            f"{path} is a URL, but only local files are read: pass "
-            "dask.dataframe.read_parquet(...) of it instead."
-        )
-    return Path(path)
-
-
-def _places(path: Path) -> list[Path]:
-    """Return the files at a path."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise FileNotFoundError(f"There is no Parquet file or folder at {path}: check the path.")
-    files = sorted(
-        place
-        for place in path.rglob("*")
-        if place.suffix in SUFFIXES
-        and place.is_file()
-        and not any(part.startswith((".", "_")) for part in place.relative_to(path).parts)
-    )
-    if not files:
-        raise FileNotFoundError(
-            f"The folder {path} has no Parquet file: file names must end in {', '.join(SUFFIXES)}."
-        )
-    return files
-
-
 def _open(path: Path) -> _File:
     """Read the metadata of a file."""
     arrow, parquet = import_pyarrow()
@@ -299,22 +286,6 @@ def _open(path: Path) -> _File:
     return _File(path, status.st_size, status.st_mtime_ns, metadata, schema)
 
 
-@contextmanager
-def _reading(file: _File) -> Iterator[Any]:
-    """Open a file to read batches of it; turn failures into one-sentence errors."""
-    arrow, parquet = import_pyarrow()
-    try:
-        with parquet.ParquetFile(
-            file.path, metadata=file.metadata, pre_buffer=False, buffer_size=READ_AHEAD
-        ) as parquet_file:
-            yield parquet_file
-    except (OSError, arrow.ArrowException) as problem:
-        file.check_unchanged()
-        raise ValueError(
-            f"{file.path} is damaged: {_first_line(problem)}; write it again."
-        ) from problem
-
-
 def import_pyarrow() -> tuple[Any, Any]:
     """Return pyarrow and pyarrow.parquet."""
     with needed("Parquet files"):
@@ -328,21 +299,22 @@ def _first_line(problem: Exception) -> str:
     return (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
 
 
-def _all_columns(file: _File, n_columns: int) -> list[str]:
-    names = list(file.schema.names)
-    if len(names) != n_columns:
-        raise ValueError(
-            f"{file.path} has {len(names)} columns ({_listed(names)}) but X has {n_columns} "
-            "features without names: fit with a DataFrame, so that columns can be selected by name."
-        )
-    return names
-
-
 def _check_columns(file: _File, names: Sequence[str]) -> None:
     """Raise an error if a file lacks one of the columns, or one is not numeric."""
     missing = [name for name in names if file.schema.get_field_index(name) < 0]
+    present = list(file.schema.names)
+    if twice := [name for name in missing if name in present]:
+        raise ValueError(
+            f"{file.path} has several columns named {_listed(map(repr, twice))}: rename them."
+        )
     if missing:
-        raise ValueError(_missing_columns(file, missing))
+        close = {name: get_close_matches(name, present, 1) for name in missing}
+        hints = [f"{match[0]!r} for {name!r}" for name, match in close.items() if match]
+        meant = f" (did you mean {_listed(hints)}?)" if hints else ""
+        raise ValueError(
+            f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
+            f"{_listed(present)}: use the same names as in X."
+        )
     types = {name: file.schema.field(name).type for name in names}
     wrong = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
     if wrong:
@@ -350,21 +322,6 @@ def _check_columns(file: _File, names: Sequence[str]) -> None:
             f"{file.path} has columns that are not numbers: {_listed(wrong)}. Convert them to "
             "numbers, or leave them out of the features."
         )
-
-
-def _missing_columns(file: _File, missing: Sequence[str]) -> str:
-    """Return a message that names the missing columns and those of the file."""
-    names = list(file.schema.names)
-    twice = [name for name in missing if name in names]
-    if twice:
-        return f"{file.path} has several columns named {_listed(map(repr, twice))}: rename them."
-    close = {name: get_close_matches(name, names, 1) for name in missing}
-    hints = [f"{match[0]!r} for {name!r}" for name, match in close.items() if match]
-    meant = f" (did you mean {_listed(hints)}?)" if hints else ""
-    return (
-        f"{file.path} has no column {_listed(map(repr, missing))}{meant}; its columns are "
-        f"{_listed(names)}: use the same names as in X."
-    )
 
 
 def _listed(items: Iterable[str]) -> str:
