@@ -5,6 +5,7 @@
     python lab/benchmarks/evidence.py biased --draws 5
     python lab/benchmarks/evidence.py copies --draws 40
     python lab/benchmarks/evidence.py alarms --draws 5
+    python lab/benchmarks/evidence.py few-numbers --draws 100
 
 *overlap*: refusals of ``shift="covariate"`` for Gaussian rows whose means are that many standard
 deviations apart, and the error of a logistic regression on the unlabelled rows, true and estimated
@@ -12,8 +13,9 @@ with the weights. *mixture*: refusals of ``shift="label"`` where only the shares
 differ, and where the unlabelled rows are also moved. *biased*: both, on the data sets of the paper
 from which labels were drawn with a bias: class by class, or with odds that depend on a direction.
 *copies*: alarms where labelled rows are copies, near copies or rows of few things. *alarms*: false
-ones, on the data sets of the paper, with labels drawn at random and along a direction. Each prints
-a table in Markdown, in per cent.
+ones, on the data sets of the paper, with labels drawn at random and along a direction.
+*few-numbers*: the 90% interval of ``SafeRegressor`` against the baseline, on simulations and on
+columns of real tables. Each prints a table in Markdown, in per cent.
 """
 
 import argparse
@@ -26,10 +28,12 @@ from sklearn import config_context
 from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 
+from primum import SafeRegressor
 from primum.comparison.plan import rng_for
 from primum.judging.copies import find_copies
 from primum.judging.drift import covariate_weights, label_weights, no_mixture, no_overlap
 from primum.judging.shares import LABEL, estimate_shares
+from primum_lab import scenarios
 from primum_lab.datasets import CATALOGUE, load
 
 N_UNLABELED = 500
@@ -174,12 +178,56 @@ def alarms(draws):
                 yield row
 
 
+def of_line(rng, n_rows):
+    """Return rows and a target that is linear in one of four features."""
+    X = rng.normal(size=(n_rows, 4))
+    return X, 3 * X[:, 0] + rng.normal(size=n_rows)
+
+
+TARGETS = {
+    "line": of_line,
+    "curve": scenarios.curved_target,
+    "heavy tails": scenarios.heavy_tails,
+    "lognormal": scenarios.lognormal,
+    "factors": scenarios.hidden_factors,
+    "noise": scenarios.pure_noise,
+    **{name: scenarios.SKLEARN_COLUMNS[name] for name in ("diabetes", "wine: alcohol")},
+}
+
+
+def few_numbers(draws):
+    """Yield whether intervals hold, with few known numbers and 200 rows."""
+    for name, draw_rows in TARGETS.items():
+        for n_labeled in (4, 6, 8, 10, 15, 20, 30):
+            for draw in range(draws):
+                rng = rng_for(0, "few numbers", name, n_labeled, draw)
+                X, y = draw_rows(rng, 3200)
+                n_known = min(200, len(y) // 2)
+                labels = np.where(np.arange(n_known) < n_labeled, y[:n_known], np.nan)
+                reg = SafeRegressor(random_state=draw).fit(X[:n_known], labels)
+                own, other = (
+                    np.sqrt(np.mean((model.predict(X[n_known:]) - y[n_known:]) ** 2))
+                    for model in (reg, reg.baseline_)
+                )
+                low, high = reg.verdict_.baseline.interval
+                kind = "line" if name == "line" else "others"
+                yield {
+                    "numbers": n_labeled,
+                    "problems": kind,
+                    "contained": 100 * (low <= own - other <= high),
+                    "gain overstated": 100 * (own - other > high),
+                    "width": 100 * (high - low) / other,
+                    "claims": 100 * (reg.verdict_.answer != "cannot_tell"),
+                }
+
+
 PARTS = {
     "overlap": (overlap, ["features", "apart"]),
     "mixture": (mixture, ["labels", "moved"]),
     "biased": (biased, ["data"]),
     "copies": (copies, ["copies", "labels"]),
     "alarms": (alarms, ["labels"]),
+    "few-numbers": (few_numbers, ["problems", "numbers"]),
 }
 
 

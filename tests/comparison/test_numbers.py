@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 
@@ -153,3 +154,13 @@ def test_a_regressor_that_cannot_learn_from_unlabelled_rows_is_a_failure():
     methods = [("line", LinearRegression())]
     result = primum.compare(houses(), target="price", methods=methods, **QUICK)
     assert "if it cannot learn from them, pass (name, estimator, False)" in str(result.left_out)
+
+
+def test_a_comparison_of_numbers_needs_ten_of_them():
+    given = {"baseline": [("mean", DummyRegressor())], "methods": LINE, **QUICK}
+    few = primum.compare(houses(n_labeled=8), target="price", target_kind="numbers", **given)
+    assert few.verdict.startswith("Warning: Nothing can be claimed from 8 known numbers")
+    assert (few.claims_withheld, few.recommended) == (True, "baseline")
+    assert few.methods[-1].verdict.answer == "cannot_tell"
+    more = primum.compare(houses(n_labeled=60), target="price", **given)
+    assert (more.claims_withheld, more.recommended) == (False, "line")

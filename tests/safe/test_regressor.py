@@ -333,3 +333,18 @@ def test_features_whose_squares_overflow_are_refused(form):
         SafeClassifier().fit(form(X), classes)
     with pytest.raises(ValueError, match="Input X_unlabeled has a number above"):
         quick().fit(X[50:], y[:40], form(X))
+
+
+@pytest.mark.parametrize(("n_labeled", "withheld"), [(9, True), (10, False)])
+def test_a_verdict_needs_ten_numbers(n_labeled, withheld):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where(np.arange(60) < n_labeled, X[:, 0] + 5, np.nan)
+    reg = SafeRegressor(**QUICK, random_state=0)
+    found = reg.fit(X, y).verdict_
+    assert [alert.kind for alert in found.alerts] == ["few numbers"] * withheld
+    assert str(found).startswith("Warning: Nothing can be claimed from 9 known num") == withheld
+    if withheld:
+        assert (found.answer, found.supervised.answer) == ("cannot_tell", "cannot_tell")
+    few = reg.fit(X, y, groups=np.arange(60) // 2).verdict_
+    assert few.alerts[0].text.startswith("Nothing can be claimed from 5 known numbers")

@@ -40,6 +40,7 @@ from primum.comparison.words import BASELINE
 from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
 from primum.judging.drift import Drift, find_drift, one_of_each
+from primum.judging.held_out import too_few_numbers
 from primum.judging.objectives import Objective
 from primum.judging.words import Alert, judges_itself
 from primum.reading.classifiers import Entry, last_step, read_entries
@@ -342,6 +343,11 @@ def compare(
     drift = drift_of(table, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
     alerts = alerts_on_data(problem, table, independent_rows)
+    if table.target.classes is None:
+        groups_of_known = table.groups_of(table.drawn.labeled)
+        known = table.drawn.labeled if groups_of_known is None else np.unique(groups_of_known)
+        few = too_few_numbers(len(known))
+        alerts = alerts if few is None else [few, *alerts]
     if not (independent_rows or table.groups is not None or any(a.withholds for a in alerts)):
         # Without numbers there are no distances, but exact copies are still found.
         others = table.drawn.unlabeled[:0] if learns else table.drawn.unlabeled
