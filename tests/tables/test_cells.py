@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from primum.tables.cells import decimal_mark_of
+from primum.tables.cells import decimal_mark_of, frame_digests
 from primum.tables.files import TableFormat, open_table
 from primum.tables.problem import table_problem
 
@@ -151,3 +151,18 @@ def test_a_text_that_repeats_among_numbers_counts_as_missing():
     few = ["1", "2", "3", "4", "other"] * (N // 5)  # codes
     assert column(few)[0].kind == "category"
     assert column([*COMMAS[:50], *["200+"] * 10])[0].kind == "text"  # more than nothing is known
+
+
+def test_rows_with_vectors_and_counted_words_have_digests():
+    words = [
+        np.array([[1, 4], [2, 1]]),
+        np.array([[1, 4], [2, 2]]),
+        None,
+        np.array([[1, 4], [2, 1]]),
+    ]
+    frame = pd.DataFrame({"words": words, "vector": [[0.5, 1.0]] * 4, "age": [1, 1, 1, 1]})
+    first, second, third, fourth = frame_digests(frame).tolist()
+    assert first == fourth
+    assert len({first, second, third}) == 3
+    other = frame.assign(vector=[[0.5, 2.0], *[[0.5, 1.0]] * 3])
+    assert (frame_digests(other) == frame_digests(frame)).tolist() == [False, True, True, True]

@@ -547,12 +547,12 @@ def _weighted_halves(
     row_weight *= len(kind) / 2
     halves = []
     for train, test in StratifiedKFold(2, shuffle=True, random_state=random_state).split(X, kind):
-        views = [_as_numbers(prepare, X, kind, train, test)] * 2
         classifiers = _classifiers(random_state)
+        views = [_as_numbers(prepare, X, kind, train, test)] * len(classifiers)
         if scores is not None:
             of_rows = np.concatenate([scores[0][at_labeled], scores[1][at_unlabeled]])
             views.append((of_rows[train], of_rows[test]))
-            classifiers.append(_classifiers(random_state)[1])
+            classifiers.append(_classifiers(random_state)[-1])
         is_labeled, taken = kind[test] == 0, []
         for classifier, (known, held_out) in zip(classifiers, views, strict=True):
             with warnings.catch_warnings():

@@ -132,8 +132,22 @@ def frame_digests(frame: "pd.DataFrame") -> NDArray[np.uint64]:
     """Return a digest (n_rows,) of every row of a table, which depends on its cells alone."""
     from pandas.util import hash_pandas_object
 
+    # Vectors, and words that were counted, are hashed by their numbers.
+    several = [name for name in frame.columns if any(map(_is_several, frame[name]))]
+    frame = frame.assign(
+        **{
+            name: [
+                np.asarray(one).tobytes().hex() if _is_several(one) else one for one in frame[name]
+            ]
+            for name in several
+        }
+    )
     hashed = hash_pandas_object(frame, index=False, categorize=False)
     return np.asarray(hashed, dtype=np.uint64)
+
+
+def _is_several(cell: Any) -> bool:
+    return isinstance(cell, np.ndarray | list | tuple)
 
 
 def is_present(cells: Iterable[Any]) -> Mask:
