@@ -104,7 +104,7 @@ plt.show()
 # %%
 # On the tumours the safe stack makes no difference: it has the same error as the baseline, and the
 # comparison is certain of this, because the two models predict the same class for nearly all rows.
-# On the digits it lowers the error, by as much as the comparison estimates, but with 100 labels the
-# interval still contains 0, and the answer is "cannot tell". The stack is recommended all the same,
-# because it is more likely to help than to harm. ICLS with this ridge does harm on the digits, which
-# the comparison detects.
+# On the digits it lowers the error, by as much as the comparison estimates, but with 100 labels
+# the interval still contains 0, and the answer is "cannot tell". The stack is recommended all the
+# same, because it is more likely to help than to harm. ICLS with this ridge does harm on the
+# digits, which the comparison detects.

@@ -200,10 +200,21 @@ def kernel_ridge(
     It minimises the mean squared loss plus alpha times the squared norm of the function. This takes
     one linear system with the kernel matrix, whose memory is reused.
     """
-    centred, ridge = _CentredKernel(K, weight, fit_intercept), _total(y, weight) * alpha
-    if ridge <= centred.negative:
-        return _by_spectrum(centred, y, alpha)
-    _check_semidefinite(centred)
+    centred = _CentredKernel(K, weight, fit_intercept)
+    ridge = _total(y, weight) * alpha
+    if ridge <= centred.negative:  # directions below rounding must be dropped
+        features = _features_of(centred)
+        coordinates = features.coordinates(alpha)
+        rows = ArrayRows(features.rows, weight=centred.weight)
+        gamma = coordinates.solve(coordinates.design(rows).weighted_sum(y))
+        return features.to_kernel(*coordinates.decode(gamma))
+    # A Cholesky factorisation tells whether there is a negative eigenvalue.
+    shifted = K.copy()
+    shifted.reshape(-1)[:: len(y) + 1] += centred.negative
+    indefinite = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1] != 0
+    del shifted
+    if indefinite:
+        centred.refuse_negative(float(eigvalsh(K)[0]))
     level = np.average(y, axis=0, weights=weight) if fit_intercept else 0.0
     root = np.ones(len(y)) if weight is None else np.sqrt(weight)
     K.reshape(-1)[:: len(y) + 1] += ridge
@@ -213,23 +224,6 @@ def kernel_ridge(
     if fit_intercept:
         dual = _centred_dual(dual, weight)
     return dual, level - centred.means @ dual
-
-
-def _check_semidefinite(centred: _CentredKernel) -> None:
-    """Raise an error if the matrix has a negative eigenvalue: a Cholesky factorisation tells."""
-    shifted = centred.matrix.copy()
-    shifted.reshape(-1)[:: len(shifted) + 1] += centred.negative
-    if lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1] != 0:
-        centred.refuse_negative(float(eigvalsh(centred.matrix)[0]))
-
-
-def _by_spectrum(centred: _CentredKernel, y: Floats, alpha: float) -> Linear:
-    """Return the same model for a ridge so small that directions below rounding must be dropped."""
-    features = _features_of(centred)
-    coordinates = features.coordinates(alpha)
-    rows = ArrayRows(features.rows, weight=centred.weight)
-    gamma = coordinates.solve(coordinates.design(rows).weighted_sum(y))
-    return features.to_kernel(*coordinates.decode(gamma))
 
 
 def _centred_dual(dual: Floats, weight: Floats | None) -> Floats:

@@ -97,16 +97,30 @@ def kernel_problem(
     simplex.
     """
     coordinates, labeled = cast(KernelCoordinates, family.equations), family.labeled
-    W = _metric(metric, labeled, coordinates, alpha_labeled).reduced()
+    # W of the metric, see the top of this file.
+    share, total = share_of_all(metric), labeled.total
+    nothing = np.zeros((0, len(coordinates.roots)))
+    if metric == "euclidean":
+        W = StackedMetric(1.0 / coordinates.roots, nothing)
+    elif np.isnan(share):
+        raise no_metric(metric)
+    elif share == 1:
+        W = StackedMetric(np.ones(len(coordinates.roots)), nothing)
+    else:
+        factor = 1.0 if share == 0 else (1 - share) * coordinates.weight / total
+        Z = coordinates.rows(labeled.X) * labeled.root[:, None]
+        e = np.sqrt(factor * total * alpha_labeled * coordinates.penalty + share)
+        W = StackedMetric(e, factor**0.5 * Z)
+    W = W.reduced()
     twin = coordinates.encode(*supervised)
     goal, rows = W.of(twin), family.unlabeled.rows
     M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
     columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
     target = goal - W.of(coordinates.solve(family.labeled_sum))
-    unit, floor, scale = 2.0 / labeled.total, 0.0, 1.0
+    unit, floor, scale = 2.0 / total, 0.0, 1.0
     if metric == "euclidean":
         scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0
-    elif share_of_all(metric) == 0:
+    elif share == 0:
         floor = _objective(labeled, supervised, alpha_labeled)
     else:
         unit = 2.0 / coordinates.weight
@@ -115,26 +129,7 @@ def kernel_problem(
     if shares is None or rows.n_rows == 0:
         return problem
     ones = W.ones(coordinates) if coordinates.fit_intercept else None
-    total = coordinates.weight - labeled.total
-    return with_prior(problem, shares, total, ones)
-
-
-def _metric(
-    metric: str | float, labeled: LabeledRows, coordinates: KernelCoordinates, alpha_labeled: float
-) -> StackedMetric:
-    """Return W of a metric, see the top of this file."""
-    n_coordinates, total = len(coordinates.roots), labeled.total
-    if metric == "euclidean":
-        return StackedMetric(1.0 / coordinates.roots, np.zeros((0, n_coordinates)))
-    share = share_of_all(metric)
-    if np.isnan(share):
-        raise no_metric(metric)
-    if share == 1:
-        return StackedMetric(np.ones(n_coordinates), np.zeros((0, n_coordinates)))
-    factor = 1.0 if share == 0 else (1 - share) * coordinates.weight / total
-    Z = coordinates.rows(labeled.X) * labeled.root[:, None]
-    e = np.sqrt(factor * total * alpha_labeled * coordinates.penalty + share)
-    return StackedMetric(e, factor**0.5 * Z)
+    return with_prior(problem, shares, coordinates.weight - total, ones)
 
 
 def _objective(labeled: LabeledRows, model: Linear, alpha_labeled: float) -> float:

@@ -91,34 +91,24 @@ class HyperplaneLabels(Labelling):
         if high == low:
             return q
         positions, values = self.positions[low:high] - where.start, self.values[low:high]
-        if view.xp is not np:
-            return _set(view, q, positions, values)
-        q[positions] = values
-        return q
-
-
-def _set(view: View, q: Any, positions: Index, values: Floats) -> Any:
-    """Return q with some values set; writing at positions is not in the array API standard."""
-    xp, positions = view.xp, view.convert(positions)
-    here = xp.arange(view.block.n_rows, device=view.device)
-    which = xp.clip(xp.searchsorted(positions, here), 0, positions.shape[0] - 1)
-    hit = xp.take(positions, which, axis=0) == here
-    chosen = xp.take(view.convert(values), which, axis=0)
-    return xp.where(hit if q.ndim == 1 else hit[:, None], chosen, q)
+        if view.xp is np:
+            q[positions] = values
+            return q
+        # Writing at positions is not in the array API standard.
+        xp, changed = view.xp, view.convert(positions)
+        rows = xp.arange(view.block.n_rows, device=view.device)
+        which = xp.clip(xp.searchsorted(changed, rows), 0, changed.shape[0] - 1)
+        hit = xp.take(changed, which, axis=0) == rows
+        chosen = xp.take(view.convert(values), which, axis=0)
+        return xp.where(hit if q.ndim == 1 else hit[:, None], chosen, q)
 
 
 @dataclass(frozen=True)
 class LabelsByValue(Labelling):
     """Labels of rows that are copies of few distinct ones, identified by ``x'v``.
 
-    Attributes
-    ----------
-    v : array (m,)
-        A direction on which distinct rows have distinct projections.
-    keys : array
-        The sorted values of ``x'v``.
-    labels : array
-        The label that belongs to each key.
+    Distinct rows have distinct projections on v (m,); ``keys`` are the sorted ones, each with a
+    label.
     """
 
     v: Floats
@@ -131,15 +121,7 @@ class LabelsByValue(Labelling):
 
 @dataclass(frozen=True)
 class LabelsInFrame(Labelling):
-    """Labels that are a function of design rows of another frame.
-
-    Attributes
-    ----------
-    labels : Labelling
-        The labels.
-    frame : Frame
-        The frame of those design rows.
-    """
+    """Labels that are a function of design rows of another frame."""
 
     labels: Labelling
     frame: Frame

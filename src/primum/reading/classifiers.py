@@ -160,27 +160,23 @@ def read_entries(entries: Sequence[Any], name: str, *, uses_unlabeled: bool = Tr
                 f"but one of its items is {item!r}."
             )
         read.append(Entry(item[0], item[1], bool(item[2]) if len(item) == 3 else uses_unlabeled))
-    _check_entries(read, name)
-    return read
-
-
-def _check_entries(entries: list[Entry], option: str) -> None:
-    names = [entry.name for entry in entries]
-    if not names:
-        raise ValueError(f"{option} is empty: pass at least one (name, estimator).")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"The names in {option} must be unique, but {twice[0]!r} is used twice.")
-    for entry in entries:
+    if not read:
+        raise ValueError(f"{name} is empty: pass at least one (name, estimator).")
+    names = [entry.name for entry in read]
+    if twice := sorted({one for one in names if names.count(one) > 1}):
+        raise ValueError(f"The names in {name} must be unique, but {twice[0]!r} is used twice.")
+    for entry in read:
         if not (hasattr(entry.estimator, "fit") and hasattr(entry.estimator, "predict")):
             raise ValueError(
-                f"{option} must contain classifiers, but {entry.name!r} is "
+                f"{name} must contain classifiers, but {entry.name!r} is "
                 f"{entry.estimator!r}, which lacks fit or predict."
             )
         if isinstance(entry.estimator, type):
             raise ValueError(
-                f"{option} must contain classifiers, but {entry.name!r} is the class "
+                f"{name} must contain classifiers, but {entry.name!r} is the class "
                 f"{entry.estimator.__name__}: pass an instance, {entry.estimator.__name__}()."
             )
+    return read
 
 
 @dataclass(frozen=True)
@@ -234,15 +230,9 @@ def class_scores(fitted: Any, X: Any, n_classes: int, name: str = "") -> Floats:
         )
     columns = np.zeros((len(scores), n_classes))
     seen_classes = np.asarray(fitted.classes_, dtype=np.intp)
-    columns[:, seen_classes] = _checked_shares(scores, len(seen_classes), name)
-    return columns
-
-
-def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
-    """Return scores; raise an error if they are not shares of the classes."""
-    if scores.ndim != 2 or scores.shape[1] != n_classes:
+    if scores.ndim != 2 or scores.shape[1] != len(seen_classes):
         raise ValueError(
-            f"{name} returned scores of the shape {scores.shape} for {n_classes} classes"
+            f"{name} returned scores of the shape {scores.shape} for {len(seen_classes)} classes"
         )
     if bad := np.count_nonzero(~np.isfinite(scores).all(axis=1)):
         raise ValueError(f"{name} returned scores that are not finite for {bad} rows")
@@ -252,7 +242,8 @@ def _checked_shares(scores: Floats, n_classes: int, name: str) -> Floats:
             f"{name} returned scores that are not probabilities: some are below 0, or those of a "
             f"row do not add up to 1 (by {off:.2g})"
         )
-    return scores
+    columns[:, seen_classes] = scores
+    return columns
 
 
 def _has(method: str) -> Callable[["NamedClassifier"], bool]:

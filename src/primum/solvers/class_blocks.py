@@ -47,18 +47,11 @@ def cost_by_class(mask: Mask) -> float:
 
 @dataclass(frozen=True)
 class ClassSystem:
-    """The system of (labels) for one ridge, factorised.
+    """The system of (labels) for a Gram matrix G, the classes of faces and a ridge, factorised.
 
-    Attributes
-    ----------
-    G, mask, ridge
-        The Gram matrix of the rows, the classes of their faces and the ridge.
-    groups : list of (rows, classes)
-        Classes with the same rows J_k.
-    factors : list of arrays, or None
-        The Cholesky factors of ``G_kk + ridge I``; None if they are too large together.
-    of_levels : array (n, n)
-        The Cholesky factor of the system for lambda.
+    ``groups`` are (rows, classes): classes with the same rows J_k. ``factors`` are the Cholesky
+    factors of ``G_kk + ridge I``, None if they are too large together, and ``of_levels`` (n, n) is
+    that of the system for lambda.
     """
 
     G: Floats
@@ -116,15 +109,13 @@ class ClassSystem:
         for _ in range(MAX_PROXIMAL_POINTS):
             total += self.solve(left)
             left = C - self.G @ total
-            if np.abs(_along(self.mask, left)).max() <= PROXIMAL_ROUNDING * np.abs(C).max():
+            # What is left along the faces of the rows.
+            inside = np.where(self.mask, left, 0.0)
+            level = inside.sum(axis=1) / self.mask.sum(axis=1)
+            along = np.where(self.mask, inside - level[:, None], 0.0)
+            if np.abs(along).max() <= PROXIMAL_ROUNDING * np.abs(C).max():
                 break
         return total
-
-
-def _along(mask: Mask, values: Floats) -> Floats:
-    """Return the part of the values of rows along their faces."""
-    inside = np.where(mask, values, 0.0)
-    return np.where(mask, inside - (inside.sum(axis=1) / mask.sum(axis=1))[:, None], 0.0)
 
 
 def _distinct(mask: Mask) -> tuple[Index, Index]:

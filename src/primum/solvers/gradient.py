@@ -98,8 +98,11 @@ def minimise_by_gradients(
         has_settled = slopes.is_wide and n_changed <= settled * len(q)
         if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > MAX_GAPS_LEFT):
             return GradientResult(q, gaps[-1], step, suffices=True)
-        if not slopes.is_wide and _is_too_slow(gaps, goal):
-            break
+        if not slopes.is_wide and len(gaps) >= 2 + RATE_GAPS:
+            # At the rate of the last measurements, the remaining steps may be too few.
+            left = _left(gaps[-1 - RATE_GAPS :], goal)
+            if left > MAX_GRADIENT_STEPS / STEPS_PER_GAP - len(gaps):
+                break
     return GradientResult(q, gaps[-1], step, suffices=False)
 
 
@@ -138,13 +141,6 @@ class _Slopes:
         if not self.is_wide:
             return self.columns.project(self.columns.accumulate(q))
         return np.asarray(self.G @ weighted(q, self.columns.weight))
-
-
-def _is_too_slow(gaps: list[float], goal: float) -> bool:
-    """Return whether, at the rate of the last measurements, the remaining steps are too few."""
-    if len(gaps) < 2 + RATE_GAPS:
-        return False
-    return _left(gaps[-1 - RATE_GAPS :], goal) > MAX_GRADIENT_STEPS / STEPS_PER_GAP - len(gaps)
 
 
 def _left(gaps: list[float], goal: float) -> float:

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import lapack
 
-from primum._typing import Floats, Index, Mask
+from primum._typing import Floats
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
@@ -172,17 +172,46 @@ def _on_face(
 ) -> Solution:
     """Return the nearest of the optimal labellings; only labels on the hyperplane are free."""
     of_rows = labels if isinstance(labels, np.ndarray) else _with_band(labels)
+    step = Mq - tie.twin
     if of_rows is None:
-        return Solution(labels, 0, pull=Mq[: tie.rank] - tie.twin[: tie.rank])
-    free, q, face = _open_rows(tie, of_rows, Mq)
+        return Solution(labels, 0, pull=step[: tie.rank])
+
+    # The rows whose labels the loss does not decide.
+    gradient = tie.gradient(Mq)
+    if isinstance(of_rows, np.ndarray):
+        positions, q, sets = np.arange(len(of_rows)), of_rows, tie.labels
+        lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
+        p = tie.columns.project(gradient)
+    else:
+        positions, q, sets = of_rows.positions, of_rows.values, tie.labels.take(of_rows.positions)
+        M = tie.columns.take(positions)
+        lengths = np.linalg.norm(M[: tie.rank], axis=0)
+        p = M.T @ gradient
+    rounding = HYPERPLANE_TOLERANCE * np.linalg.norm(gradient) * lengths
+    face = tied_entries(sets, p, rounding) | sets.open(q)
+    chosen = np.flatnonzero(keys_of(face))
+    free, q, face = positions[chosen], q[chosen], face[chosen]
+
+    # The directions of M_1 in which these rows can move without changing the loss.
     M = tie.columns.take(free)
     weight = None if tie.columns.weight is None else tie.columns.weight[free]
     root = np.ones(len(free)) if weight is None else np.sqrt(weight)
     U, S, _ = np.linalg.svd(M[: tie.rank] * root, full_matrices=False)
     kept = np.flatnonzero(FREE_RANK_TOLERANCE * np.linalg.norm(M * root) < S)
-    if len(kept) == len(free):  # their labels follow from the loss
-        inside = tie.labels.take(free).open(q)
-        return Solution(labels, 0, pull=_pull_of(tie, M, inside, Mq))
+    if len(kept) == len(free):
+        # Their labels follow from the loss. The pull is the one with the smallest multipliers that
+        # leaves the open labels undecided.
+        strong = FormedColumns(tie.strength[:, None] * M[: tie.rank])
+        open_labels = OpenLabels(strong, tie.labels, tie.labels.take(free).open(q))
+        if not open_labels.faces:
+            return Solution(labels, 0, pull=np.asarray(step[: tie.rank]))
+        wanted = open_labels.components(-(M.T @ step))
+        z = np.linalg.lstsq(open_labels.matrix().T, wanted, rcond=None)[0]
+        z = unflat(tie.labels, np.asarray(z))
+        pull = np.asarray(step[: tie.rank] + (tie.strength * z.T).T)
+        return Solution(labels, 0, pull=pull)
+
+    # The problem of these rows, with all others fixed.
     R = U[:, kept].T / S[kept][:, None]
     part = FormedColumns(np.vstack([R @ M[: tie.rank], M[tie.rank :]]), weight)
     reached = centred(part.accumulate(q))
@@ -192,40 +221,15 @@ def _on_face(
     sets = on_face(tie.labels.take(free), face)
     few = NearestTwin(part, np.ones(len(R)), level, goal, tie.total, sets)
     solution = _hold(few, level, solve_labels, tol, max_iter)
-    return replace(
-        solution, labels=_with_values(of_rows, free, solution.array), pull=R.T @ solution.pull
-    )
-
-
-def _pull_of(tie: NearestTwin, M: Floats, face: Mask, Mq: Floats) -> Floats:
-    """Return the pull with the smallest multipliers that leave the open labels of M undecided."""
-    step, strong = Mq - tie.twin, FormedColumns(tie.strength[:, None] * M[: tie.rank])
-    open_labels = OpenLabels(strong, tie.labels, face)
-    if not open_labels.faces:
-        return np.asarray(step[: tie.rank])
-    wanted = open_labels.components(-(M.T @ step))
-    z = np.linalg.lstsq(open_labels.matrix().T, wanted, rcond=None)[0]
-    z = unflat(tie.labels, np.asarray(z))
-    return np.asarray(step[: tie.rank] + (tie.strength * z.T).T)
-
-
-def _open_rows(
-    tie: NearestTwin, labels: Floats | HyperplaneLabels, Mq: Floats
-) -> tuple[Index, Floats, Mask]:
-    """Return (positions, labels, faces) of the rows whose labels the loss does not decide."""
-    gradient, positions = tie.gradient(Mq), None
-    if isinstance(labels, np.ndarray):
-        lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
-        p, q, sets = tie.columns.project(gradient), labels, tie.labels
+    nearest: Floats | HyperplaneLabels
+    if isinstance(of_rows, np.ndarray):
+        nearest = of_rows.copy()
+        nearest[free] = solution.array
     else:
-        positions = labels.positions
-        M = tie.columns.take(positions)
-        p, lengths, q = M.T @ gradient, np.linalg.norm(M[: tie.rank], axis=0), labels.values
-        sets = tie.labels.take(positions)
-    rounding = HYPERPLANE_TOLERANCE * np.linalg.norm(gradient) * lengths
-    face = tied_entries(sets, p, rounding) | sets.open(q)
-    chosen = np.flatnonzero(keys_of(face))
-    return chosen if positions is None else positions[chosen], q[chosen], face[chosen]
+        values = of_rows.values.copy()
+        values[np.searchsorted(of_rows.positions, free)] = solution.array
+        nearest = replace(of_rows, values=values)
+    return replace(solution, labels=nearest, pull=R.T @ solution.pull)
 
 
 def _with_band(labels: Labelling) -> HyperplaneLabels | None:
@@ -243,16 +247,3 @@ def _by_row(tie: NearestTwin, labels: Floats | Labelling) -> Floats | Labelling:
         rows, frame = streamed.design.rows, streamed.design.frame
         return rows.fill(lambda block: to_numpy(labels(frame.view(block))))
     return labels
-
-
-def _with_values(
-    labels: Floats | HyperplaneLabels, positions: Index, values: Floats
-) -> Floats | HyperplaneLabels:
-    """Return a labelling with other labels at some positions."""
-    if isinstance(labels, np.ndarray):
-        changed = labels.copy()
-        changed[positions] = values
-        return changed
-    changed = labels.values.copy()
-    changed[np.searchsorted(labels.positions, positions)] = values
-    return replace(labels, values=changed)

@@ -88,10 +88,16 @@ def sample_columns(
         root = M * np.sqrt(weight)
         own_scatter = _scatter(root @ root.T, own_mean, total)
         largest = MAX_CHANGE * (r / size) ** 0.5
-        A = _map(_scatter(gram, mean, total), own_scatter, largest)
-        if A is not None:
-            M = np.dot(M.T, A.T).T
-            M += (mean - A @ own_mean)[:, None]
+        C, info = lapack.dpotrf(_scatter(gram, mean, total), lower=1)
+        if info == 0:
+            R = lapack.dtrtrs(C, lapack.dtrtrs(C, own_scatter, lower=1)[0].T, lower=1)[0]
+            values, V = np.linalg.eigh(R)
+            # A changes lengths by a fraction of at most ``largest``.
+            if values[0] * (1 + largest) ** 2 >= 1 >= values[-1] * (1 - largest) ** 2:
+                inverse = lapack.dtrtrs(C, V, lower=1, trans=1)[0].T  # V' C^-1
+                A = np.asarray(C @ (V / np.sqrt(values)) @ inverse)
+                M = np.dot(M.T, A.T).T
+                M += (mean - A @ own_mean)[:, None]
     return FormedColumns(M, weight), index
 
 
@@ -99,19 +105,6 @@ def _scatter(gram: Floats, mean: Floats, total: float) -> Floats:
     """Return the scatter about the mean, made regular."""
     scatter = gram - total * np.outer(mean, mean)
     return scatter + SCATTER_RIDGE * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
-
-
-def _map(S: Floats, S_s: Floats, largest: float) -> Floats | None:
-    """Return A, or None if it changes lengths by more than the fraction ``largest``."""
-    C, info = lapack.dpotrf(S, lower=1)
-    if info != 0:
-        return None
-    R = lapack.dtrtrs(C, lapack.dtrtrs(C, S_s, lower=1)[0].T, lower=1)[0]
-    values, V = np.linalg.eigh(R)
-    if values[0] * (1 + largest) ** 2 < 1 or values[-1] * (1 - largest) ** 2 > 1:
-        return None
-    inverse = lapack.dtrtrs(C, V, lower=1, trans=1)[0].T  # V' C^-1
-    return np.asarray(C @ (V / np.sqrt(values)) @ inverse)
 
 
 def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:

@@ -284,52 +284,38 @@ class SoftLabelProblem:
 
     def newton(self, point: SoftLabelPoint) -> tuple[SoftLabelPoint, float]:
         """Return (the lowest point in the Newton direction, a proven gap of the given point)."""
+        # M of every row; an unlabelled one whose label cannot move, of key 0, has full curvature.
         n_values = self.contrasts.shape[1]
-        curvature = self._curvature(point)
-        full = np.zeros(len(self.weight), dtype=np.intp)
-        parts = [
-            (self.labeled, RowCurvature(self.weight, full, np.eye(n_values)[None])),
-            (self.unlabeled, curvature),
-        ]
-        step, rest = solve_part(self.equations, point.slope @ self.contrasts, parts, self.size)
-        betas = np.hstack([self.equations.expand(step), self.equations.expand(rest)])
-        on_labeled, on_unlabeled = self.labeled.dot(betas), self.unlabeled.dot(betas)
-        gap = self._gap(point, curvature, betas, on_labeled, on_unlabeled)
-        step, beta, change, change_u = (
-            V[:, :n_values] @ self.contrasts.T for V in (step, betas, on_labeled, on_unlabeled)
-        )
-        t = self._best_length(point, beta, change, change_u)
-        return self.at(point.gamma - t * step.reshape(point.gamma.shape)), gap
-
-    def _curvature(self, point: SoftLabelPoint) -> RowCurvature:
-        """Return M of every unlabelled row."""
+        full = np.eye(n_values)
         keys = keys_of(self.label_set.open(self._natural(point.labels)))
         distinct = np.unique(keys)
-        distinct = distinct[distinct != 0]  # a label with key 0 cannot move: full curvature
-        full = np.eye(self.contrasts.shape[1])
+        distinct = distinct[distinct != 0]
         matrices = [full]
         for key in distinct:
             free = self.contrasts.T @ directions_of(self.label_set.shape, int(key))
             matrices.append(full - free @ free.T)
         kind = np.where(keys == 0, 0, 1 + np.searchsorted(distinct, keys))
-        return RowCurvature(self.weight_u, kind, np.stack(matrices))
-
-    def _gap(
-        self,
-        point: SoftLabelPoint,
-        curvature: RowCurvature,
-        betas: Floats,
-        on_labeled: Floats,
-        on_unlabeled: Floats,
-    ) -> float:
-        """Return the proven gap, from a step and a rest: their coefficients and their scores."""
-        half = betas.shape[1] // 2
-        off = curvature.times(on_unlabeled[:, :half]) + on_unlabeled[:, half:]
+        curvature = RowCurvature(self.weight_u, kind, np.stack(matrices))
+        of_labeled = np.zeros(len(self.weight), dtype=np.intp)
+        parts = [
+            (self.labeled, RowCurvature(self.weight, of_labeled, full[None])),
+            (self.unlabeled, curvature),
+        ]
+        step, rest = solve_part(self.equations, point.slope @ self.contrasts, parts, self.size)
+        betas = np.hstack([self.equations.expand(step), self.equations.expand(rest)])
+        on_labeled, on_unlabeled = self.labeled.dot(betas), self.unlabeled.dot(betas)
+        # The gap, from the coefficients and the scores of the step and of the rest.
+        off = curvature.times(on_unlabeled[:, :n_values]) + on_unlabeled[:, n_values:]
         v = self._natural(point.excess - off @ self.contrasts.T)
         slack = self.label_set.slack(-v, self._natural(point.labels))
-        both = betas[:, :half] + betas[:, half:]
-        squares = self._squares(on_labeled[:, :half] + on_labeled[:, half:], off, self._coef(both))
-        return squares + float(self.weight_u @ slack)
+        both, errors = (V[:, :n_values] + V[:, n_values:] for V in (betas, on_labeled))
+        gap = self._squares(errors, off, self._coef(both)) + float(self.weight_u @ slack)
+        # The step that lowers f the most.
+        step, beta, change, change_u = (
+            V[:, :n_values] @ self.contrasts.T for V in (step, betas, on_labeled, on_unlabeled)
+        )
+        t = self._best_length(point, beta, change, change_u)
+        return self.at(point.gamma - t * step.reshape(point.gamma.shape)), gap
 
     def _best_length(
         self, point: SoftLabelPoint, beta: Floats, change: Floats, change_u: Floats

@@ -155,7 +155,14 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
             several = self._several_classes
             given = read_arguments(self, X, y, X_unlabeled, sample_weight, multi_class=several)
             self._fit_given(given)
-            self.supervised_ = self._fit_twin(given)
+            # The twin: the machine fitted to the labelled rows, without the graph.
+            twin = copy(self)
+            if self._ratio > 0:
+                twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
+                twin.n_features_in_ = self.n_features_in_
+                base.copy_feature_names(self, twin)
+                twin._fit_given(given)
+            self.supervised_ = twin
         return self
 
     def _fit_given(self, given: ClassArguments) -> Self:
@@ -184,15 +191,6 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
         self.classes_ = data.classes
         self._fit_deformed(data, self._deform(rows, self._ratio))
         return self
-
-    def _fit_twin(self, given: ClassArguments) -> Self:
-        """Return the machine fitted to the labelled rows, without the graph."""
-        if self._ratio == 0:
-            return copy(self)
-        twin = clone(self).set_params(**{self._weight_of_graph: 0.0})
-        twin.n_features_in_ = self.n_features_in_
-        base.copy_feature_names(self, twin)
-        return twin._fit_given(given)
 
     @property
     @abstractmethod

@@ -371,7 +371,17 @@ def minimize(
             if jumps @ (1.0 - bends) < 0.0:  # still decreasing there: further terms cross beyond
                 crosses = (((change > 0) != at.inside) & (change != 0)).nonzero()[0]
                 bends, jumps = _bends(at, change, crosses)
-            step = _first_flat(slope, bends, jumps)
+            # The slope would be 0 at 1 without the bends; it increases, so find where it is 0.
+            step = 0.0
+            if slope < 0.0:
+                order = bends.argsort()
+                places = np.append(0.0, bends[order])
+                curvatures = np.append(-slope, jumps[order]).cumsum()
+                slopes = np.append(slope, curvatures[:-1] * np.diff(places)).cumsum()
+                last = int(slopes.searchsorted(0.0)) - 1
+                step = float(places[last])
+                if curvatures[last] > 0:
+                    step = float(places[last] - slopes[last] / curvatures[last])
             w, o = at.w + step * (newton.w - at.w), at.o + step * (newton.o - at.o)
             newton = _MarginPoint(system, costs, w, o)
         before, at = at.value, newton
@@ -383,16 +393,3 @@ def _bends(at: _MarginPoint, change: Floats, crosses: Index) -> tuple[Floats, Fl
     start, speed = at.slack[crosses], change[crosses]
     # A term that enters the margin, speed > 0, adds curvature; one that leaves removes it.
     return -start / speed, at.costs.cost[crosses] * speed * np.abs(speed)
-
-
-def _first_flat(slope: float, bends: Floats, jumps: Floats) -> float:
-    """Return where an increasing piecewise linear slope, which would be 0 at 1, reaches zero."""
-    if slope >= 0.0:
-        return 0.0
-    order = bends.argsort()
-    at = np.append(0.0, bends[order])
-    curvatures = np.append(-slope, jumps[order]).cumsum()
-    slopes = np.append(slope, curvatures[:-1] * np.diff(at)).cumsum()
-    last = int(slopes.searchsorted(0.0)) - 1
-    bend = curvatures[last]
-    return float(at[last] - slopes[last] / bend if bend > 0 else at[last])
