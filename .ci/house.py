@@ -1,4 +1,8 @@
-"""Print the size of the house, and the walks of a reader through it: ``python .ci/house.py``.
+"""Print the size of the house, its helpers, and a reader's walks: ``python .ci/house.py``.
+
+A helper is a function that is used once and that no test names: its reader leaves a page for
+nothing, unless it has a page of its own to tell. Neither what the API page lists nor functions
+within functions count. ``tests/test_house.py`` limits them in the rooms of the core.
 
 A walk is what a call visits: its files and functions, and calls from a room into one to its right,
 callbacks included. There should be none but two kinds, which are counted: a pass over rows calls
@@ -8,6 +12,7 @@ results that are annotated ``Any`` but are always of classes of the package shou
 
 import ast
 import io
+import re
 import statistics
 import sys
 import tokenize
@@ -27,6 +32,9 @@ ROOMS = tuple(
     "rows equations labellings solvers reading methods judging safe tables models pages "  # noqa: SIM905
     "comparison cli".split()
 )
+CORE = ROOMS[: ROOMS.index("methods") + 1]
+# Written within a function and read with it.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef
 IMPORT = ast.Import | ast.ImportFrom
 
@@ -73,11 +81,61 @@ def sizes():
     print(", ".join(f"{room} {code[room]}" for room in ROOMS))
 
 
+def functions_in(tree):
+    """Yield (class or None, function) for the functions and methods of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield None, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((node, part) for part in node.body if isinstance(part, ast.FunctionDef))
+
+
+def helpers(rooms=CORE):
+    """Return (place, lines) of the functions that are used once and that no test names."""
+    root = PACKAGE.parents[1]
+    listed = set(re.findall(r"\w+", (root / "docs/api.rst").read_text()))
+    tests = [*root.glob("tests/**/*.py"), *root.glob("lab/tests/**/*.py")]
+    tested = {name for path in tests for name in re.findall(r"\w+", path.read_text())}
+    uses, defined = Counter(), defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            uses[getattr(node, "id", None) or getattr(node, "attr", None)] += 1
+        for owner, function in functions_in(tree):
+            defined[function.name].append((path.relative_to(PACKAGE), owner, function))
+    found = []
+    for name, places in defined.items():
+        path, owner, function = places[0]
+        is_public = owner is not None and owner.name in listed and name[0] != "_"
+        if len(places) > 1 or uses[name] != 1 or name in tested | listed or is_public:
+            continue
+        if path.parts[0] in rooms:
+            length = function.end_lineno - function.lineno + 1
+            found.append((f"{path.as_posix()}:{function.lineno} {name}", length))
+    return sorted(found)
+
+
+def too_long(rooms=CORE, most_lines=110, most_lines_of_files=800):
+    """Return (place, lines) of long functions, docstrings not counted, and of long files."""
+    found = []
+    for path in sorted(path for room in rooms for path in (PACKAGE / room).rglob("*.py")):
+        text, place = path.read_text(), path.relative_to(PACKAGE).as_posix()
+        tree = ast.parse(text)
+        parts = [(place, len(text.splitlines()), most_lines_of_files)]
+        for _, function in functions_in(tree):
+            of_docstring = len(lines_of(docstrings(ast.Module([function], []))))
+            length = function.end_lineno - function.lineno + 1 - of_docstring
+            parts.append((f"{place}:{function.lineno} {function.name}", length, most_lines))
+        found += [(place, length) for place, length, most in parts if length > most]
+    return found
+
+
 @cache
 def own_file(code):
     """Return the file of a function below the package, or None; importing is no call."""
     path = Path(code.co_filename)
-    if code.co_name in ("<module>", "__getattr__") or PACKAGE not in path.parents:
+    unread = ("<module>", "__getattr__", *COMPREHENSIONS)
+    if code.co_name in unread or PACKAGE not in path.parents:
         return None
     return path.relative_to(PACKAGE).as_posix()
 
@@ -196,6 +254,10 @@ def two_classes(n_rows=200, n_labeled=30, seed=0):
 def main():
     """Print everything."""
     sizes()
+    found = helpers()
+    print(f"{len(found)} helpers in {', '.join(CORE)}: {sum(n for _, n in found)} lines")
+    for place, length in [*found, *too_long()]:
+        print(f"    {place}: {length} lines")
     X, y = two_classes()
     warnings.simplefilter("ignore")
     for what, call in (
