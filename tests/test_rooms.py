@@ -38,7 +38,7 @@ KNOWS = {
     "rows/dask_rows.py": {"dask", "distributed"},
     "rows/parquet.py": {"pyarrow"},
     "reading/data.py": {"pandas"},
-    "safe/settlement.py": {"pandas"},
+    "safe/label_rows.py": {"pandas"},
     "_progress.py": {"tqdm"},
 }
 

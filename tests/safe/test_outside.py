@@ -122,7 +122,7 @@ def test_a_sample_of_many_rows_is_named_and_the_same_wherever_they_are(tmp_path,
     note = "The model is compared with others on a random sample of 50 of the 210 unlabelled rows"
     assert note in str(clf.verdict_)
     assert clf.settlement_ is None
-    with pytest.raises(ValueError, match="or to a sample of rows outside memory: pass them to"):
+    with pytest.raises(ValueError, match="or to more than 20,000 of them: pass them to"):
         clf.rows_to_label()
     clf.rows_to_label(stores[0])
     assert clf.settlement_.questions[0].pair.n_rows == 200

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -10,38 +11,44 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._threads import one_blas_thread
 from primum._warnings import warn
 from primum.judging.disagreements import list_disagreements
 from primum.judging.held_out import HeldOut
-from primum.judging.losses import read_scorer
+from primum.judging.losses import read_scorer, scoring_name
 from primum.judging.objectives import read_objective, rule_of, with_storable_cost
 from primum.judging.pools import also_labeled, order_seed, row_digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import on_this_machine, read_arguments, refuse_other_library
+from primum.reading.data import (
+    as_table,
+    given_rows,
+    on_this_machine,
+    read_arguments,
+    refuse_other_library,
+)
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
+from primum.rows import is_outside
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
-from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
-from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
-from primum.safe.settlement import (
-    DUELS,
+from primum.safe.label_rows import (
     MAX_COMPARED_ROWS,
     MAX_PREDICTED_ROWS,
-    DeferredComparison,
+    PAIRS,
     ToLabel,
-    checksum_of,
-    compares_later,
-    known_rows,
+    ask_about_stacks,
+    find_rows,
+    names_in_fit,
     note_on_sample,
-    rows_and_table,
-    to_label_in_fit,
+    own_index,
+    rows_to_ask,
 )
+from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
+from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
 from primum.safe.stack import (
     BASELINE,
     RANGES,
@@ -167,7 +174,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     settlement_ : Settlement or None
         The rows of ``rows_to_label`` in their order, how many of them to label
         (``settlement_.request``) and what their labels have settled. It is not part of a model
-        file. With more than 20,000 unlabelled rows, it exists after a call of ``rows_to_label``.
+        file. With more than 20,000 unlabelled rows, it exists after a call of ``rows_to_label(X)``.
     order_seed_ : int
         Seed of the order in which ``rows_to_label`` lists rows: a digest of the rows, labels and
         settings of the fit.
@@ -294,14 +301,14 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         started = time.perf_counter()
         with fitting(self), one_blas_thread():
             # The arguments: arrays, classes, and what the verdict is about.
-            self._to_label: ToLabel | DeferredComparison | None = None
+            self._to_label: ToLabel | None = None
             given = read_arguments(self, X, y, X_unlabeled, sample_weight)
             classes = self.classes_ = given.labels.classes
             self.objective_ = read_objective(self.scoring, classes, self.cost, self.positive)
             if self.objective_ is None:
                 read_scorer(self.scoring)
             refuse_other_library(self, given.home)
-            scoring = self.judged_by
+            scoring = self.scoring if self.objective_ is None else self.objective_
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
             # Rows, targets and folds, the same for every candidate.
@@ -343,7 +350,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             compared = [stacks.weights[name] for name in (SAFE, BASELINE, SUPERVISED)]
             predicted = codes_of_scores(compared, stacks.probe)
             apart = [
-                (int(np.sum(predicted[:, a] != predicted[:, b])), len(predicted)) for a, b in DUELS
+                (int(np.sum(predicted[:, a] != predicted[:, b])), len(predicted)) for a, b in PAIRS
             ]
             of_labeled, of_unlabeled = row_digests(rows.labeled), row_digests(rows.unlabeled)
             self._labeled_digests = np.unique(of_labeled)
@@ -354,17 +361,22 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 [of_unlabeled, rows.n_unlabeled, rows.unlabeled_weight],
                 [held_out.rows, held_out.fold_of],
             )
-            differing, labeled = None, also_labeled(of_unlabeled, of_labeled)
+            differing = listed_names = None
+            labeled = also_labeled(of_unlabeled, of_labeled)
             all_compared = 0 < len(predicted) == rows.n_unlabeled and not labeled.all()
             if scoring == "accuracy" and all_compared:
                 differing = list_disagreements(
-                    predicted, rows.unlabeled, DUELS, seed=self.order_seed_, labeled=labeled
+                    predicted, rows.unlabeled, PAIRS, seed=self.order_seed_, labeled=labeled
                 )
-            notes += [f"{names}: {LACK_OF_TIME}" for names in scored.skipped]
+                table = as_table(differing.X, getattr(self, "feature_names_in_", None))
+                differing = replace(differing, X=table)
+                names, codes_by_name = names_in_fit(given, X, X_unlabeled)
+                listed_names = names[differing.positions]
+            notes += [f"{skipped}: {LACK_OF_TIME}" for skipped in scored.skipped]
             notes += note_on_sample(rows, len(predicted), limited=self.time_budget is not None)
             if differing is not None and differing.n_labeled:
                 notes.append(differing.left_out)
-            self.verdict_, judged = judge_stacks(
+            self.verdict_, judged, questions = judge_stacks(
                 held_out,
                 team,
                 stacks,
@@ -375,6 +387,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
                 apart=apart,
                 classes=classes,
                 differing=differing,
+                names=listed_names,
                 notes=scored.notes_with(notes, self.models_),
                 alerts=alerts,
             )
@@ -398,18 +411,9 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             warn_of_failures(self.failures_)
             for note in alone:
                 warn(note)
-            if differing is not None:
-                self._to_label = to_label_in_fit(self, differing, given, X, X_unlabeled)
-            elif compares_later(self, given):
-                arguments = (X, y, X_unlabeled, sample_weight)
-                self._to_label = DeferredComparison(*arguments, checksum_of(self, given))
+            if differing is not None and listed_names is not None and questions is not None:
+                self._to_label = rows_to_ask(questions, differing, listed_names, codes_by_name)
         return self
-
-    @property
-    def judged_by(self) -> Any:
-        """The scoring of the verdict, or the objective that it and the costs stand for."""
-        objective = getattr(self, "objective_", None)
-        return self.scoring if objective is None else objective
 
     def count_fits(self) -> int:
         """Return how many fits of the candidates a fit makes: one per fold, and the final one.
@@ -469,8 +473,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             make fewer errors on them than on others: they are recognised by their values, unless
             two of the given rows are equal. A Parquet file or folder, or a Dask array or DataFrame,
             is read once, block by block. None: those of ``fit``, or of the last call; a model that
-            was loaded from a file has none. More than 20,000 rows in memory are read from the
-            arrays that were passed to ``fit``, which must not have changed.
+            was loaded from a file, or fitted to more than 20,000 unlabelled rows, has none.
         n : int, default=None
             Number of rows to return. None: as many as are expected to be needed, the upper end of
             the range in ``settlement_.request``.
@@ -499,8 +502,13 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         'help'
         """
         check_is_fitted(self, "models_")
-        self._to_label, table = rows_and_table(self, self._asked, X, n, show_predictions)
-        return table
+        if isinstance(X, Integral):
+            raise TypeError(f"X must be rows, got {X}: pass the number of rows to label as n={X}.")
+        asked = self._rows_asked(X)
+        if X is not None:
+            asked = asked.with_labels_of(getattr(self, "_to_label", None))
+        self._to_label = asked
+        return asked.table(n, self.classes_ if show_predictions else None)
 
     def settle(self, labels: Any, *, correct: bool = False, verbose: bool = True) -> Settlement:
         """Return what labels of ``rows_to_label`` say about the errors of the fitted models.
@@ -529,9 +537,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             all ``pairs``.
         """
         check_is_fitted(self, "models_")
-        asked = known_rows(self, self._asked)
-        self._to_label = labeled = asked.with_labels(labels, correct=correct)
-        settlement = labeled.settlement
+        self._to_label = self._rows_asked().with_labels(labels, correct=correct)
+        settlement = self._to_label.settlement
         if verbose:
             print(settlement)
         return settlement
@@ -539,12 +546,40 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
     @property
     def settlement_(self) -> Settlement | None:
         """What labels can settle, and have settled; None before any rows to label are known."""
-        return self._asked.settlement if isinstance(self._asked, ToLabel) else None
+        asked = getattr(self, "_to_label", None)
+        return None if asked is None else asked.settlement
 
-    @property
-    def _asked(self) -> ToLabel | DeferredComparison | None:
-        """The rows to label, or the rows of ``fit`` to find them in; None for a loaded model."""
-        return getattr(self, "_to_label", None)
+    def _rows_asked(self, X: Any = None) -> ToLabel:
+        """Return the rows to label among those of X, or those of the last call or of ``fit``."""
+        asked: ToLabel | None = getattr(self, "_to_label", None)
+        if X is None and asked is not None:
+            return asked
+        if self.scoring != "accuracy" or getattr(self, "objective_", None) is not None:
+            raise ValueError(
+                "Labels of the rows on which models differ settle which makes fewer errors, but "
+                f"not which is better by {scoring_name(self.scoring)}: fit with scoring='accuracy'."
+            )
+        if X is None:
+            raise ValueError(
+                "No unlabelled rows are known to this model, because it was loaded from a file, or "
+                "fitted without unlabelled rows, within a time_budget, or to more than "
+                f"{MAX_PREDICTED_ROWS:,} of them: pass them to rows_to_label(X)."
+            )
+        X = given_rows(X)
+        differing = find_rows(
+            (self, self.baseline_, self.supervised_),
+            X,
+            partial(validate_data, self, accept_sparse="csr", dtype=np.float64, reset=False),
+            self.order_seed_,
+            getattr(self, "_labeled_digests", None),
+            self.n_jobs,
+        )
+        index = None if is_outside(X) else own_index([X])
+        names = differing.positions if index is None else index[differing.positions]
+        verdicts = (self.verdict_.baseline, self.verdict_.supervised)
+        named = None if index is None else names
+        questions = ask_about_stacks(differing, self.classes_, verdicts, named)
+        return rows_to_ask(questions, differing, names, {})
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows to label belong to the session, not to the model, and would enlarge its file.

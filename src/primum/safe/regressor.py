@@ -22,9 +22,9 @@ from primum.reading.data import on_this_machine, read_numbers, refuse_other_libr
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen, refuse_underflow, warn_of_markers
 from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
+from primum.safe.label_rows import MAX_COMPARED_ROWS
 from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
 from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
-from primum.safe.settlement import MAX_COMPARED_ROWS
 from primum.safe.stack import (
     BASELINE,
     RANGES,
@@ -289,7 +289,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
 
             # The verdict, held-out predictions, and what the user reads.
             notes += [f"{names}: {LACK_OF_TIME}" for names in scored.skipped]
-            self.verdict_, judged = judge_stacks(
+            self.verdict_, judged, _ = judge_stacks(
                 held_out,
                 team,
                 stacks,

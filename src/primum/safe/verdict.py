@@ -24,7 +24,7 @@ from primum.judging.disagreements import Disagreements
 from primum.judging.drift import find_drift, one_of_each
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import RMSE, scoring_name
-from primum.judging.settlement import HOW_TO_LABEL, SettledPair, certain
+from primum.judging.settlement import HOW_TO_LABEL, SettledPair, Settlement, certain
 from primum.judging.words import (
     CANNOT_TELL,
     HARM,
@@ -39,8 +39,8 @@ from primum.judging.words import (
 )
 from primum.reading.data import stack_rows
 from primum.safe.candidates.own import Team
+from primum.safe.label_rows import ask_about_stacks
 from primum.safe.rows import SharedRows, Targets
-from primum.safe.settlement import ask_about_stacks
 from primum.safe.stack import BASELINE, SAFE, SUPERVISED, Stacks, cross_fitted
 
 WITHOUT_UNLABELED = "the same kind of model without unlabelled rows"
@@ -116,14 +116,16 @@ def judge_stacks(
     apart: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
     classes: AnyArray | None = None,
     differing: Disagreements | None = None,
+    names: AnyArray | None = None,
     notes: Sequence[str] = (),
     alerts: Sequence[Alert] = (),
-) -> tuple[SafeVerdict, dict[str, Floats]]:
-    """Return the verdict on a stack, and the cross-fitted scores of the stacks in their own unit.
+) -> tuple[SafeVerdict, dict[str, Floats], Settlement | None]:
+    """Return the verdict on a stack, cross-fitted scores of the stacks, and what labels can settle.
 
     ``apart`` has, for the baseline and for the supervised stack, (the number of unlabelled rows for
     which the stack predicts another class, the number of compared rows). ``differing`` are the rows
-    on which they differ, if all were compared. ``alerts`` come before the verdicts in the text, and
+    on which they differ, if all were compared, and ``names`` those of the listed ones. The scores
+    are in the unit of the targets. ``alerts`` come before the verdicts in the text, and
     may withhold claims; ``notes`` come after them.
     """
 
@@ -159,7 +161,7 @@ def judge_stacks(
 
     named = f"the baseline ({' and '.join(team.baselines)})"
     of_baseline = verdict(judged[SAFE], judged[BASELINE], named, scoring, apart[0])
-    of_supervised = of_brier = settled = None
+    of_supervised = of_brier = asked = leading = None
     if n_unlabeled and (not unpaired or team.can_attribute(unpaired)):
         fair = judged[SAFE]
         compared = apart[1]
@@ -170,9 +172,11 @@ def judge_stacks(
     if scoring == "accuracy":
         of_brier = verdict(judged[SAFE], judged[BASELINE], named, "neg_brier_score")
     if differing is not None and classes is not None:
-        settled = ask_about_stacks(differing, classes, (of_baseline, of_supervised)).leading
-    text = verdict_text(of_baseline, of_supervised, of_brier, notes, settled, alerts)
-    return SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(alerts)), judged
+        asked = ask_about_stacks(differing, classes, (of_baseline, of_supervised), names)
+        leading = asked.leading
+    text = verdict_text(of_baseline, of_supervised, of_brier, notes, leading, alerts)
+    verdict_of_fit = SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(alerts))
+    return verdict_of_fit, judged, asked
 
 
 def verdict_text(

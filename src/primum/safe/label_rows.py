@@ -8,38 +8,31 @@ The rows of ``fit`` are named by their positions in X, and those of X_unlabeled 
 that they would have below X. Rows with an index of their own are named by that.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
-from zlib import crc32
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._threads import using_threads
 from primum._typing import AnyArray, Index
 from primum.judging.disagreements import Disagreements, find_disagreements
-from primum.judging.losses import scoring_name
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
+from primum.judging.pools import Digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
-from primum.reading.data import ClassArguments, as_table, given_rows, read_arguments
-from primum.rows import ArrayRows, as_dense, chain, is_outside
-from primum.safe.stack import codes_of_stacks
-
-if TYPE_CHECKING:
-    from primum.safe.classifier import SafeClassifier
-    from primum.safe.rows import SharedRows
-    from primum.safe.stack import StackPredictionMixin
+from primum.reading.data import ClassArguments, as_table, given_rows
+from primum.rows import as_dense, is_outside
+from primum.safe.rows import SharedRows
+from primum.safe.stack import StackPredictionMixin, codes_of_stacks
 
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
 STACKS = ("the model", "the baseline", "the supervised stack")
-DUELS = ((1, 0), (2, 0))
+PAIRS = ((1, 0), (2, 0))
 # With a time budget, stacks are compared on at most this many unlabelled rows, so that little of it
 # is spent on predictions ...
 MAX_COMPARED_ROWS = 5000
@@ -120,148 +113,66 @@ def _free(name: str, used: Collection[Any]) -> str:
     return name
 
 
-def stacks_of(safe: "SafeClassifier") -> "tuple[StackPredictionMixin, ...]":
-    """Return the stacks that are compared, in the order of the codes."""
-    return safe, safe.baseline_, safe.supervised_
-
-
-def note_on_sample(rows: "SharedRows", n_compared: int, *, limited: bool) -> list[str]:
+def note_on_sample(rows: SharedRows, n_compared: int, *, limited: bool) -> list[str]:
     """Return a note if stacks are compared on a sample, unless that is due to the time budget."""
     if n_compared == rows.n_unlabeled or (rows.sampled is None and limited):
         return []
-    compare = "rows_to_label()" if rows.sampled is None else "rows_to_label(X)"
     return [
         f"The model is compared with others on a random sample of {n_compared} of the "
-        f"{rows.n_unlabeled} unlabelled rows; {compare} compares them on all."
+        f"{rows.n_unlabeled} unlabelled rows; rows_to_label(X) compares them on all."
     ]
 
 
 def ask_about_stacks(
     differing: Disagreements,
     classes: AnyArray,
-    verdicts: tuple[Verdict | None, Verdict | None],
-    index: AnyArray | None = None,
+    verdicts: Sequence[Verdict | None],
+    names: AnyArray | None = None,
 ) -> Settlement:
     """Return the questions about the model against the baseline and the supervised stack.
 
-    Parameters
-    ----------
-    differing : Disagreements
-        The rows on which they differ.
-    classes : array of shape (n_classes,)
-        The classes.
-    verdicts : (Verdict, Verdict)
-        The cross-validated verdicts of both pairs, if there are any: for forecasts only.
-    index : array of shape (n_listed,), optional
-        The names of the listed rows; by default their positions.
-
-    Returns
-    -------
-    Settlement
-        Without labels.
+    ``verdicts`` are the cross-validated ones of both pairs, if there are any: for forecasts only.
+    ``names`` are those of the listed rows; None: their positions.
     """
-    by_position = index is None or _are_numbers(index)
+    by_position = names is None or _are_numbers(names)
+    found = [None if verdict is None else verdict.disagreement for verdict in verdicts]
     return Settlement.ask(
-        [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in DUELS],
-        differing.positions if index is None or not by_position else index,
-        np.stack([differing.codes_of(pair) for pair in range(len(DUELS))], axis=1),
+        [(STACKS[challenger], STACKS[baseline]) for baseline, challenger in PAIRS],
+        differing.positions if names is None or not by_position else names,
+        np.stack([differing.codes_of(pair) for pair in range(len(PAIRS))], axis=1),
         n_rows=differing.n_rows,
         classes=[str(name) for name in classes.tolist()],
         n_different=differing.n_different,
-        wins=[_wins(verdict) for verdict in verdicts],
-        ids=None if index is None or by_position else [as_written(name) for name in index.tolist()],
+        wins=[(0.0, 0.0) if pair is None else (pair.better, pair.worse) for pair in found],
+        ids=None if names is None or by_position else [as_written(n) for n in names.tolist()],
         target=_free(LABEL_COLUMN, getattr(differing.X, "columns", ())),
         left_out=differing.left_out,
     )
 
 
-def _wins(verdict: Verdict | None) -> tuple[float, float]:
-    """Return the numbers of held-out rows on which each model alone was right."""
-    if verdict is None or verdict.disagreement is None:
-        return 0.0, 0.0
-    return verdict.disagreement.better, verdict.disagreement.worse
-
-
-def to_label(
-    safe: "SafeClassifier",
-    differing: Disagreements,
-    index: AnyArray | None,
-    known: Mapping[Any, int] | None = None,
+def rows_to_ask(
+    asked: Settlement, differing: Disagreements, names: AnyArray, known: Mapping[Any, int]
 ) -> ToLabel:
     """Return the rows to label that some question needs.
 
-    ``index`` has the names of *all* rows; None: their positions are their names.
+    ``names`` are those of the listed rows, and ``known`` has the class codes of labelled rows.
     """
-    names = differing.positions if index is None else index[differing.positions]
-    verdicts = safe.verdict_.baseline, safe.verdict_.supervised
-    asked = ask_about_stacks(differing, safe.classes_, verdicts, None if index is None else names)
     needed = np.zeros(differing.n_listed, dtype=bool)
     for pair, question in enumerate(asked.questions):
         if question.pair.needs_labels:
             needed |= np.ptp(differing.codes_of(pair), axis=1) != 0
     places = np.flatnonzero(needed)
     rows, codes = take_rows(differing.X, places), differing.codes[places]
-    return ToLabel(asked, rows, names[places], codes, known or {})
+    return ToLabel(asked, rows, names[places], codes, known)
 
 
-@dataclass(frozen=True)
-class DeferredComparison:
-    """The arguments of a fit, whose rows are compared only when the user asks for rows to label.
+def names_in_fit(
+    given: ClassArguments, X: Any, X_unlabeled: Any
+) -> tuple[AnyArray, dict[Any, int]]:
+    """Return the names of the unlabelled rows of ``fit``, and the codes of labelled rows by name.
 
-    They are the caller's arrays, not copies. ``checksum`` is that of the rows that the fit read.
+    The names are those of an index of their own, or the positions in X and below it.
     """
-
-    X: Any = field(repr=False)
-    y: Any = field(repr=False)
-    X_unlabeled: Any = field(repr=False)
-    sample_weight: Any = field(repr=False)
-    checksum: tuple[int, ...] = field(repr=False)
-
-    def to_label(self, safe: "SafeClassifier") -> ToLabel:
-        """Return the rows to label."""
-        given = read_arguments(safe, self.X, self.y, self.X_unlabeled, self.sample_weight)
-        if checksum_of(safe, given) != self.checksum:
-            raise ValueError(
-                "The arrays that were passed to fit have changed since: pass the unlabelled rows "
-                "to rows_to_label(X), or fit again."
-            )
-        in_X = ArrayRows(given.X, given.labels.unlabeled[given.unknown])
-        differing = _find(safe, chain([in_X, given.more]))
-        return to_label_in_fit(safe, differing, given, self.X, self.X_unlabeled)
-
-
-def checksum_of(safe: "SafeClassifier", given: ClassArguments) -> tuple[int, ...]:
-    """Return a checksum of the given rows and their labels."""
-    labels = given.labels
-    parts = [labels.labeled, labels.codes, given.known, given.unknown]
-    with using_threads(effective_n_jobs(safe.n_jobs)):
-        of_rows = chain([ArrayRows(given.X), given.more]).map(lambda block: _checksum(block.X))
-        return *map(_checksum, parts), *of_rows
-
-
-def _checksum(values: Any) -> int:
-    is_sparse = bool(sparse.issparse(values))
-    if is_sparse:  # whoever uses a matrix may sort its indices in place
-        rows = values.sorted_indices()
-        return hash(tuple(map(_checksum, (rows.data, rows.indices, rows.indptr))))
-    contiguous: Any = np.ascontiguousarray(values)
-    return crc32(contiguous)
-
-
-def compares_later(safe: "SafeClassifier", given: ClassArguments) -> bool:
-    """Return whether a fit that did not compare stacks on all of its rows can do so later."""
-    in_memory = given.more.in_memory and len(given.unknown) + given.more.n_rows > 0
-    return in_memory and safe.time_budget is None and safe.judged_by == "accuracy"
-
-
-def to_label_in_fit(
-    safe: "SafeClassifier",
-    differing: Disagreements,
-    given: ClassArguments,
-    X: Any,
-    X_unlabeled: Any,
-) -> ToLabel:
-    """Return the rows to label among those of ``fit``."""
     labels, n_rows, n_more = given.labels, given.X.shape[0], given.more.n_rows
     further = given_rows(X_unlabeled)
     names = None if is_outside(further) else own_index([X, further])
@@ -271,67 +182,28 @@ def to_label_in_fit(
     known = dict(zip(names[labels.labeled].tolist(), labels.codes.tolist(), strict=True))
     if not _are_numbers(names):
         known = {as_written(name): code for name, code in known.items()}
-    table = as_table(differing.X, getattr(safe, "feature_names_in_", None))
-    return to_label(safe, replace(differing, X=table), names[unlabeled], known)
+    return names[unlabeled], known
 
 
-def rows_and_table(
-    safe: "SafeClassifier",
-    asked: "ToLabel | DeferredComparison | None",
+def find_rows(
+    stacks: Sequence[StackPredictionMixin],
     X: Any,
-    n: int | None,
-    show_predictions: bool,
-) -> tuple[ToLabel, Any]:
-    """Return the rows to label, those of X if it is given, and a table of the next ones."""
-    if isinstance(X, Integral):
-        raise TypeError(f"X must be rows, got {X}: pass the number of rows to label as n={X}.")
-    if X is None:
-        asked = known_rows(safe, asked)
-    else:
-        asked = look_for(safe, X).with_labels_of(asked if isinstance(asked, ToLabel) else None)
-    return asked, asked.table(n, safe.classes_ if show_predictions else None)
+    read: Callable[[Any], Any],
+    seed: int,
+    labeled: Digests | None,
+    n_jobs: int | None,
+) -> Disagreements:
+    """Return the rows on which stacks differ, wherever X is stored.
 
-
-def known_rows(safe: "SafeClassifier", asked: "ToLabel | DeferredComparison | None") -> ToLabel:
-    """Return the rows to label of the last call, or else of ``fit``."""
-    if isinstance(asked, ToLabel):
-        return asked
-    return look_for(safe, None) if asked is None else asked.to_label(safe)
-
-
-def look_for(safe: "SafeClassifier", X: Any) -> ToLabel:
-    """Return the rows to label among given rows, wherever these are stored."""
-    if safe.judged_by != "accuracy":
-        raise ValueError(
-            "Labels of the rows on which models differ settle which makes fewer errors, but not "
-            f"which is better by {scoring_name(safe.scoring)}: fit with scoring='accuracy'."
-        )
-    if X is None:
-        raise ValueError(
-            "No unlabelled rows are known to this model, because it was loaded from a file, or "
-            "fitted without unlabelled rows or within a time_budget, or to a sample of rows "
-            "outside memory: pass them to rows_to_label(X)."
-        )
-    X = given_rows(X)
-    return to_label(safe, _find(safe, X), None if is_outside(X) else own_index([X]))
-
-
-def _find(safe: "SafeClassifier", X: Any) -> Disagreements:
-    """Return the rows on which stacks differ, wherever X is stored."""
+    ``read`` validates a block of rows, and ``labeled`` has digests of the labelled rows of the fit,
+    which are left out (None: unknown, as in files of earlier versions).
+    """
 
     def predict(rows: Any) -> Index:
-        checked = validate_data(safe, rows, accept_sparse="csr", dtype=np.float64, reset=False)
-        return codes_of_stacks(stacks_of(safe), checked)
+        return codes_of_stacks(stacks, read(rows))
 
-    with using_threads(effective_n_jobs(safe.n_jobs)):
-        found = find_disagreements(
-            stacks_of(safe),
-            X,
-            DUELS,
-            seed=safe.order_seed_,
-            predict=predict,
-            labeled=getattr(safe, "_labeled_digests", None),  # absent in files of earlier versions
-        )
+    with using_threads(effective_n_jobs(n_jobs)):
+        found = find_disagreements(stacks, X, PAIRS, seed=seed, predict=predict, labeled=labeled)
     if not found.n_rows:
         raise ValueError(
             f"All {found.n_labeled:,} rows are labelled rows of fit, on which models make fewer "

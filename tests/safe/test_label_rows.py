@@ -11,7 +11,7 @@ from sklearn.datasets import make_moons
 
 import primum
 from primum import SafeClassifier, UnlabeledRows
-from primum.safe import settlement
+from primum.safe.label_rows import own_index
 from primum.safe.verdict import verdict_text
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -189,7 +189,7 @@ def test_rows_are_known_by_the_index_of_a_table():
 
 
 def test_features_may_be_called_as_the_columns_of_a_table_to_label(model):
-    asked, _ = settlement.rows_and_table(model, None, X[N_LABELED:], 1, False)
+    asked = model._rows_asked(X[N_LABELED:])
     own = [f"predicted by the {name}" for name in ("model", "baseline", "supervised stack")]
     named = replace(asked, X=pd.DataFrame(asked.X, columns=["predicted by the model", "q"]))
     columns = list(named.table(2, model.classes_).columns[:5])
@@ -207,8 +207,8 @@ def test_features_may_be_called_as_the_columns_of_a_table_to_label(model):
 def test_an_index_that_does_not_tell_rows_is_not_used():
     frame = pd.DataFrame(X[:3])
     for index in ([1, "1", 2], ["a", " a", "b"], [7, 7, 8]):
-        assert settlement.own_index([frame.set_axis(index)]) is None
-    assert settlement.own_index([frame.set_axis([1.0, 0.5, np.nan])]) is not None
+        assert own_index([frame.set_axis(index)]) is None
+    assert own_index([frame.set_axis([1.0, 0.5, np.nan])]) is not None
 
 
 def test_rows_of_x_unlabeled_are_below_those_of_x():
@@ -245,7 +245,10 @@ def test_bad_numbers_and_no_unlabelled_rows(model):
     with pytest.raises(ValueError, match="n must be an int >= 1, or None for the expected"):
         model.rows_to_label(n=0)
     supervised = quick().fit(X, TRUTH)
-    with pytest.raises(ValueError, match="fitted without unlabelled rows or within a time_budget"):
+    with pytest.raises(
+        ValueError,
+        match="fitted without unlabelled rows, within a time_b",
+    ):
         supervised.rows_to_label()
     assert "the choice between them" not in str(supervised.verdict_)
 
@@ -256,79 +259,26 @@ def compares_samples(monkeypatch):
     monkeypatch.setattr("primum.safe.classifier.MAX_PREDICTED_ROWS", 200)
 
 
-def named_rows():
-    """Return rows with an index of their own, half of them in X, and a weight of X."""
-    frame = pd.DataFrame(X, columns=["u", "v"], index=[f"row {i}" for i in range(500)])
-    weight = np.ones(250)
-    weight[100:110] = 0.0
-    return (frame[:250], Y[:250], frame[250:]), weight
-
-
-def test_a_sample_of_many_rows_is_compared_in_fit_and_all_when_they_are_asked_for(fitted, request):
-    arguments, weight = named_rows()
-    named = quick().fit(*arguments, sample_weight=weight)
-    expected = [model.rows_to_label(n=99) for model in (fitted, named)]
-    request.getfixturevalue("compares_samples")
-    found = quick().fit(X, Y), quick().fit(*arguments, sample_weight=weight)
-    for model, few, table, n_rows in zip(found, (fitted, named), expected, (470, 460), strict=True):
-        assert model.weights_ == few.weights_
-        assert model.settlement_ is None
-        assert model.verdict_.baseline.disagreement.n_compared == 200
-        note = (
-            f"on a random sample of 200 of the {n_rows} unlabelled rows; rows_to_label() compares"
-        )
-        assert note in str(model.verdict_)
-        assert "_to_label" not in model.__getstate__()
-        pd.testing.assert_frame_equal(model.rows_to_label(n=99), table)
-        assert model.settlement_.questions == few.settlement_.questions
-
-
-@pytest.mark.parametrize("store", [np.array, np.asfortranarray, sparse.csr_array, pd.DataFrame])
-def test_rows_that_changed_after_the_fit_are_refused(compares_samples, store):
-    """A last digit in either array, or the place of a label; and not once all is as it was."""
-    rows, y, more = store(X[:250].copy()), Y[:250].copy(), store(X[250:].copy())
-    model = quick(standardize=False).fit(rows, y, more)
-
-    def put(values, number):
-        if isinstance(values, pd.DataFrame):
-            values.iloc[123, 1] = number
-        elif isinstance(values, np.ndarray):
-            values[123, 1] = number
-        else:
-            values.data[2 * 123 + 1] = number
-
-    def refuses():
-        with pytest.raises(ValueError, match="passed to fit have changed since: pass the unlab"):
-            model.rows_to_label()
-
-    for values in (rows, more):
-        put(values, np.nextafter(X[123, 1], 9))
-        refuses()
-        put(values, X[123 if values is rows else 373, 1])
-    y[[0, 249]] = y[[249, 0]]
-    refuses()
-    y[[0, 249]] = y[[249, 0]]
-    assert len(model.rows_to_label(n=9)) == 9
-
-
-def test_sorting_the_columns_of_sparse_rows_changes_none_of_them(compares_samples):
-    reversed_columns = sparse.csr_array(X[:, ::-1])
-    rows = sparse.csr_array(
-        (reversed_columns.data, 1 - reversed_columns.indices, reversed_columns.indptr), X.shape
-    )
-    assert not rows.has_sorted_indices
-    model = quick(standardize=False).fit(rows, Y)
-    rows.sort_indices()
-    assert len(model.rows_to_label(n=9)) == 9
-
-
-def test_labels_settle_many_rows_without_asking_for_them_again(fitted, compares_samples):
-    labels = {"r1": 0, "r2": 1, "r3": 0}
-    found = quick().fit(X, Y).settle(labels, verbose=False)
+def test_a_sample_of_many_rows_is_compared_in_fit_and_all_of_those_that_are_passed(
+    fitted, compares_samples
+):
+    model = quick().fit(X, Y)
+    assert model.weights_ == fitted.weights_
+    assert model.settlement_ is None
+    assert model.verdict_.baseline.disagreement.n_compared == 200
+    note = "on a random sample of 200 of the 470 unlabelled rows; rows_to_label(X) compares them"
+    assert note in str(model.verdict_)
+    for call in (model.rows_to_label, lambda: model.settle({"r1": 0})):
+        with pytest.raises(ValueError, match=r"more than 200 of them: pass them to rows_to_l"):
+            call()
+    table, expected = model.rows_to_label(X[N_LABELED:], n=99), fitted.rows_to_label(n=99)
+    np.testing.assert_array_equal(table.index + N_LABELED, expected.index)
+    pd.testing.assert_frame_equal(table.reset_index(drop=True), expected.reset_index(drop=True))
+    assert [one.pair for one in model.settlement_.questions] == [
+        one.pair for one in fitted.settlement_.questions
+    ]
+    found = model.settle({"r1": 0, "r2": 1, "r3": 0}, verbose=False)
     assert found.n_labels == 3
-    assert found.questions[0].pair.n_different == fitted.settlement_.questions[0].pair.n_different
-    with pytest.raises(ValueError, match="but not which is better by roc_auc: fit with scoring"):
-        quick(scoring="roc_auc").fit(X, Y).rows_to_label()
 
 
 def test_all_rows_are_compared_unless_time_is_short(monkeypatch):
