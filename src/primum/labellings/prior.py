@@ -59,13 +59,7 @@ SHARE_EPS = 16 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class ShareBounds:
-    """Bounds on the mean label: one pair, or one for each class.
-
-    Attributes
-    ----------
-    low, high : array () or (K,)
-        The bounds. With several classes the shares add up to 1.
-    """
+    """Bounds () or (K,) on the mean label; with several classes the shares add up to 1."""
 
     low: Floats
     high: Floats
@@ -134,12 +128,8 @@ class ShareBounds:
 class HeldDirections:
     """The directions of M Q that the bounds of a prior hold fixed at some Xi.
 
-    Attributes
-    ----------
-    directions : array
-        Orthonormal columns, each a flattened matrix, contrast by contrast.
-    curvature : float
-        The curvature of f* that Newton's method assumes in these directions; in others it is 1.
+    They are orthonormal columns, each a flattened matrix, contrast by contrast. Newton's method
+    assumes this curvature of f* in them, and 1 in others.
     """
 
     directions: Floats
@@ -150,18 +140,9 @@ class HeldDirections:
 class Prior:
     """Bounds on shares that are a linear function of M Q.
 
-    Attributes
-    ----------
-    shares : ShareBounds
-        The bounds.
-    direction : array (r,)
-        u.
-    offset : array () or (K,)
-        The shares if M Q is 0.
-    total : float
-        w.
-    extended : ProblemColumns or None
-        M with a row of ones, to which u belongs, if M itself has no u (``prior_problem.py``).
+    ``direction`` (r,) is u, ``offset`` () or (K,) are the shares if M Q is 0, and ``total`` is w.
+    ``extended`` is M with a row of ones, to which u belongs, if M itself has no u
+    (``prior_problem.py``).
     """
 
     shares: ShareBounds

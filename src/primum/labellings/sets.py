@@ -53,15 +53,9 @@ NO_POSITIONS = np.zeros(0, dtype=np.intp)
 class LabelSet(ABC):
     """The label sets of some rows, in order.
 
-    Attributes
-    ----------
-    shape : tuple
-        Shape of one label: () for a number, (K,) for K classes.
-    centre : float or array
-        The least committed label, one for all rows or one for each.
-    reach : float or array
-        ``project(centre - sigma p)`` is the best label for p as soon as changing that costs more
-        than ``reach / sigma``.
+    One label has the ``shape`` () for a number, (K,) for K classes. ``centre`` is the least
+    committed label, one for all rows or one for each. ``project(centre - sigma p)`` is the best
+    label for p as soon as changing that costs more than ``reach / sigma``.
     """
 
     @property
@@ -106,15 +100,7 @@ class LabelSet(ABC):
 
 @dataclass(frozen=True)
 class PerRow:
-    """Values of the first rows, and the value of all rows after them.
-
-    Attributes
-    ----------
-    first : array (n, ...)
-        One value for each of the first rows.
-    later : array (...)
-        The value of every row after them.
-    """
+    """Values (n, ...) of the first rows, and the value (...) of every row after them."""
 
     first: AnyArray
     later: AnyArray
@@ -133,13 +119,7 @@ class LabelInterval(LabelSet):
     """Labels in [low, high], with the same bounds for all rows or separate ones for each.
 
     Two classes are [0, 1]; "at least 70% positive" is [0.7, 1]; a target between 3 and 5 is [3, 5].
-
-    Attributes
-    ----------
-    low, high : float or array
-        The bounds, one for all rows or one for each.
-    bounds : PerRow or None
-        Pairs of bounds, for ``take`` to select those of some rows.
+    ``bounds`` are pairs of them, for ``take`` to select those of some rows.
     """
 
     low: Any = 0.0
@@ -203,15 +183,8 @@ class Simplex(LabelSet):
 
     With s = 1 for the classes that have a share above 0 and 0 for others, the derivative of the
     projection is ``diag(s) - s s' / |s|``, where |s| is the number of these classes.
-
-    Attributes
-    ----------
-    n_classes : int
-        Number of classes K.
-    possible : array (n, K) or None
-        Which classes each row can have; None: all.
-    masks : PerRow or None
-        The masks, for ``take`` to select those of some rows.
+    ``possible`` (n, K) are the classes that each row can have, None: all, and ``masks`` the same,
+    for ``take`` to select those of some rows.
     """
 
     n_classes: int

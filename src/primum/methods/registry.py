@@ -17,19 +17,10 @@ MANIFOLDS, GAUSSIANS = "Manifolds", "Gaussian classes"
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """One method, in the registry.
+    """A public class, its module below ``primum.methods``, and its section of the reference.
 
-    Attributes
-    ----------
-    name : str
-        The public class.
-    module : str
-        The module that defines it, below ``primum.methods``.
-    family : str
-        The section of the reference that lists it.
-    command : str
-        Its name on the command line; "" if it is offered only as one of the ``VARIANTS``, or is
-        compared by default.
+    ``command`` is its name on the command line; "" if it is offered only as one of the
+    ``VARIANTS``, or is compared by default.
     """
 
     name: str

@@ -41,17 +41,7 @@ def known_mask(y: AnyArray) -> Mask:
 
 @dataclass(frozen=True)
 class Entry:
-    """A named classifier or regressor.
-
-    Attributes
-    ----------
-    name : str
-        Its name in messages and tables.
-    estimator : classifier or regressor
-        Cloned for every fit.
-    uses_unlabeled : bool
-        Whether it is fitted to the unlabelled rows too.
-    """
+    """A named classifier or regressor, and whether it is fitted to the unlabelled rows too."""
 
     name: str
     estimator: Any
@@ -261,18 +251,7 @@ def named(fitted: Any, classes: AnyArray) -> "NamedClassifier":
 class NamedClassifier(ClassifierMixin, BaseEstimator):
     """A wrapper that lets a classifier for class codes and -1 learn from class names and None.
 
-    Parameters
-    ----------
-    classifier : classifier
-        A classifier that is fitted to class codes 0, 1, ... and -1 for unknown labels, such as
-        scikit-learn's LabelSpreading and SelfTrainingClassifier.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Names of the classes.
-    classifier_ : classifier
-        The fitted classifier.
+    Such classifiers are scikit-learn's LabelSpreading and SelfTrainingClassifier.
 
     Examples
     --------
@@ -287,20 +266,7 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
         self.classifier = classifier
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Classes; None, NaN or, among integers, -1 where unknown.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
+        """Fit to rows X (n, d) and classes y (n,); None, NaN or, among integers, -1 if unknown."""
         labels = read_labels(y, count_rows(X), multi_class=True)
         codes = np.full(count_rows(X), -1)
         codes[labels.labeled] = labels.codes
@@ -309,48 +275,15 @@ class NamedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the predicted classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Names of classes.
-        """
+        """Return the names (n,) of the predicted classes."""
         return np.asarray(self.classes_[np.asarray(self.classifier_.predict(X), dtype=np.intp)])
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column per class.
-        """
+        """Return the probabilities (n, n_classes) of the classes."""
         return np.asarray(self.classifier_.predict_proba(X))
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
-        """Return the decision values.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            The decision values of the wrapped classifier.
-        """
+        """Return the decision values (n,) or (n, n_classes)."""
         return np.asarray(self.classifier_.decision_function(X))

@@ -30,22 +30,11 @@ from primum._typing import AnyArray, Floats, Index, S, T
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows.
+    """Consecutive rows X (n, d), from position ``start``, with weights (n,); None: 1.
 
-    Attributes
-    ----------
-    start : int
-        Position of the first row.
-    X : array or sparse array (n, d)
-        Features: NumPy or CSR in float64, or an array of another library.
-    weight : array (n,) or None
-        Weight of each row; None: 1.
-    source : str
-        Origin of the rows, for error messages: a file, a partition.
-    first : int or None
-        Position of the first row in its source; None: ``start``.
-    names : sequence of str or None
-        Names of the columns, for error messages.
+    X is a NumPy or CSR array in float64, or an array of another library. For error messages there
+    are the origin of the rows (a file, a partition), the position of the first one in it (None:
+    ``start``) and the names of the columns.
     """
 
     start: int
@@ -82,35 +71,20 @@ class Block:
 
 
 class Rows(ABC):
-    """Rows of features, wherever they are stored.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-        Numbers of rows and columns.
-    passes : int
-        Number of passes over all rows so far.
-    in_memory : bool
-        Whether an array with one number per row is affordable.
-    single : bool
-        Whether the rows are in single precision on a device, where products in single precision
-        are several times as fast.
-    dense : bool
-        Whether the rows are stored as a dense array in memory.
-    weight : array (n,) or None
-        Weight of each row; None: 1.
-    collectable : int
-        Selected rows of up to this many numbers are worth collecting in main memory to save a pass.
-    """
+    """Rows of features, wherever they are stored."""
 
     n_rows: int
     n_columns: int
-    passes: int = 0
-    in_memory: bool = True
+    passes: int = 0  # over all rows so far
+    in_memory: bool = True  # whether an array with one number per row is affordable
+    # Whether the rows are in single precision on a device, where products are several times as fast
+    # in single precision.
     single: bool = False
-    dense: bool = False
-    weight: Floats | None = None
-    collectable: int = 2**23  # 64 MB
+    dense: bool = False  # whether the rows are a dense array in memory
+    weight: Floats | None = None  # of each row; None: 1
+    # Selected rows of up to this many numbers (64 MB) are worth collecting in main memory to save a
+    # pass.
+    collectable: int = 2**23
 
     @abstractmethod
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:
@@ -289,17 +263,9 @@ class BlockMemory(threading.local):
 
 
 def open_rows(source: Any, names: Sequence[str] | None, n_columns: int) -> Rows | None:
-    """Return the rows of a path or Dask collection, or None for any other source.
+    """Return the rows of a Parquet file or folder or a Dask collection; None for anything else.
 
-    Parameters
-    ----------
-    source : object
-        The path of a Parquet file or folder, or a Dask array or DataFrame; anything else is left
-        to the caller.
-    names : sequence of str or None
-        The columns to read, in this order, if columns have names.
-    n_columns : int
-        Required number of columns.
+    ``names`` are the columns to read, in this order, if columns have names.
     """
     if not is_outside(source):
         return None

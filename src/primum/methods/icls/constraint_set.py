@@ -17,19 +17,10 @@ from primum.reading.data import read_training_data
 
 
 def zonotope_vertices(origin: Floats, segments: Floats) -> Floats:
-    """Return the vertices, in order, of ``{origin + segments' q : q in [0, 1]^U}``.
+    """Return the vertices (n, k), in order, of ``{origin + segments' q : q in [0, 1]^U}``.
 
-    Parameters
-    ----------
-    origin : array (k,)
-        The point of q = 0; k is 1 or 2.
-    segments : array (U, k)
-        One segment per row.
-
-    Returns
-    -------
-    array (n_vertices, k)
-        The ends of an interval for k = 1; a closed polygon, anti-clockwise, for k = 2.
+    ``origin`` is (k,) and ``segments`` (U, k). For k = 1 the vertices are the ends of an interval,
+    for k = 2 a closed polygon, anti-clockwise.
     """
     if segments.shape[1] == 1:
         low, high = np.minimum(segments, 0).sum(axis=0), np.maximum(segments, 0).sum(axis=0)

@@ -481,15 +481,9 @@ class TakesGroups:
 def keep_groups(estimator: Any, labeled: Index, codes: Index, groups: Index) -> None:
     """Let an estimator that chooses its penalty from the labelled rows keep groups together.
 
-    Parameters
-    ----------
-    estimator : classifier or pipeline
-        Changed before it is fitted: its ``groups``, or its ``cv`` if that is a number of folds.
-        Estimators not known to split rows by one of these are left alone.
-    labeled : array of int
-        Positions of the labelled rows among those that it is fitted to.
-    codes, groups : array
-        Classes (one for all numbers) and groups of the labelled rows.
+    Its ``groups`` are changed, or its ``cv`` if that is a number of folds; estimators not known to
+    split rows by one of these are left alone. ``labeled`` (L,) are the positions of the labelled
+    rows among those that it is fitted to, with codes of classes (one for all numbers) and groups.
     """
     for part in _tuned_parts(last_step(estimator)):
         if isinstance(part, TakesGroups):
