@@ -56,7 +56,8 @@ class KernelCoordinates(NormalEquations):
 
     roots: Floats
 
-    near, solver = True, "kernel"
+    near = True
+    solver = "kernel"
 
     @property
     def penalty(self) -> Floats:

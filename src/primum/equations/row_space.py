@@ -156,7 +156,8 @@ def _factor_gram(
         if rank is None or rank != _clear_rank(of_scaled, Z):
             return None
     squares, U = squares[len(squares) - rank :], U[:, len(squares) - rank :]
-    V, values = (Z.T @ U) / np.sqrt(squares), np.sqrt(squares + ridge)
+    V = (Z.T @ U) / np.sqrt(squares)
+    values = np.sqrt(squares + ridge)
     return V / values, (V * values).T
 
 
@@ -185,7 +186,8 @@ def _factor_truncated(
     values = np.sqrt(singular**2 + ridge)
     kept = singular > coordinates.rank_tolerance(*Z.shape) * singular.max(initial=0.0)
     kept &= values**2 > rcond * max(values.max(initial=0.0) ** 2, intercept)
-    V, values = Vt[kept].T, values[kept]
+    V = Vt[kept].T
+    values = values[kept]
     return V / values, (V * values).T
 
 

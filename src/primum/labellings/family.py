@@ -92,7 +92,8 @@ class LeastSquaresFamily:
         accuracy. It is only called if M is not formed.
         """
         design = self.unlabeled
-        r, n = len(B), design.n_rows
+        r = len(B)
+        n = design.n_rows
         few_rows = n <= FEW_ROWS_PER_DIMENSION * r and design.rows.in_memory
         limit = MAX_FORMED_NUMBERS * (FEW_ROWS_FACTOR if few_rows else 1)
         if r * n <= limit and (n <= MAX_FORMED_ROWS or few_rows):
@@ -168,10 +169,13 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> Loss:
     (``_reduced``), and these have hardly any residual.
     """
     labeled, coordinates = family.labeled, family.coordinates
-    T, first = coordinates.full_basis, int(coordinates.fit_intercept)
-    Z, y = coordinates.design(labeled.rows).dot(T), labeled.y
+    T = coordinates.full_basis
+    first = int(coordinates.fit_intercept)
+    Z = coordinates.design(labeled.rows).dot(T)
+    y = labeled.y
     if labeled.weight is not None:
-        Z, y = Z * labeled.root[:, None], by_row(y, labeled.root)
+        Z = Z * labeled.root[:, None]
+        y = by_row(y, labeled.root)
     if alpha_labeled == 0:
         return Loss(*_triangular(Z, y))
     ridge = (labeled.total * alpha_labeled) ** 0.5 * T[first:]

@@ -72,7 +72,9 @@ class StackedMetric:
 
 def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
     """Return the least-squares fits to rows; y are the labels of the first ones."""
-    rows, weight, L = features.rows, features.weight, len(y)
+    rows = features.rows
+    weight = features.weight
+    L = len(y)
     of_labeled, of_others = (None, None) if weight is None else (weight[:L], weight[L:])
     coordinates = features.coordinates(alpha)
     return LeastSquaresFamily(
@@ -96,9 +98,11 @@ def kernel_problem(
     ``supervised`` is the twin's (coefficients, intercept); labels of None mean [0, 1] or the
     simplex.
     """
-    coordinates, labeled = cast(KernelCoordinates, family.equations), family.labeled
+    coordinates = cast(KernelCoordinates, family.equations)
+    labeled = family.labeled
     # W of the metric, see the top of this file.
-    share, total = share_of_all(metric), labeled.total
+    share = share_of_all(metric)
+    total = labeled.total
     nothing = np.zeros((0, len(coordinates.roots)))
     if metric == "euclidean":
         W = StackedMetric(1.0 / coordinates.roots, nothing)
@@ -113,11 +117,14 @@ def kernel_problem(
         W = StackedMetric(e, factor**0.5 * Z)
     W = W.reduced()
     twin = coordinates.encode(*supervised)
-    goal, rows = W.of(twin), family.unlabeled.rows
+    goal = W.of(twin)
+    rows = family.unlabeled.rows
     M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
     columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
     target = goal - W.of(coordinates.solve(family.labeled_sum))
-    unit, floor, scale = 2.0 / total, 0.0, 1.0
+    unit = 2.0 / total
+    floor = 0.0
+    scale = 1.0
     if metric == "euclidean":
         scale = 0.5 * unit * float(np.vdot(goal, goal)) or 1.0
     elif share == 0:

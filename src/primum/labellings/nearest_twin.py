@@ -115,7 +115,8 @@ class NearestTwin:
         loss of q and the minimum. ``moment`` is the sum of the design rows times q, if known.
         """
         Mq = self.reached(q, moment)
-        base, gradient = Mq - self.twin, self.gradient(Mq)
+        base = Mq - self.twin
+        gradient = self.gradient(Mq)
         base[: self.rank] = pull
         multiples = np.zeros(1)
         if (size := float(np.linalg.norm(gradient))) > 0:

@@ -91,7 +91,8 @@ class ShareBounds:
         """Return the shares x within the bounds with the largest ``nu.x``."""
         if self.low.ndim == 0:
             return self.high if nu > 0 else self.low
-        x, left = self.low.copy(), 1.0 - float(self.low.sum())
+        x = self.low.copy()
+        left = 1.0 - float(self.low.sum())
         for k in np.argsort(-nu):
             step = min(left, float(self.high[k] - self.low[k]))
             x[k], left = x[k] + step, left - step

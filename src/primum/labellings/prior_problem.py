@@ -26,7 +26,9 @@ def with_prior(
 
     ``ones`` is u with ``M'u = 1``, if it is known.
     """
-    columns, n_classes, extended = problem.columns, max(shares.low.size, 1), None
+    columns = problem.columns
+    n_classes = max(shares.low.size, 1)
+    extended = None
     direction = columns.ones() if ones is None else ones
     if direction is None:
         # If all rows are 0, so is M, and the entry can have any size.

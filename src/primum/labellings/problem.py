@@ -169,7 +169,8 @@ class RowProducts:
             self._products = np.empty((room, room))
 
     def _remember(self, new: Index) -> None:
-        before, added = len(self._rows), self.matrix[:, new]
+        before = len(self._rows)
+        added = self.matrix[:, new]
         where = slice(before, before + len(new))
         if before:
             across = np.dot(added.T, self.matrix[:, self._rows])
@@ -309,7 +310,8 @@ class LabelProblem:
         """Return the directions of M Q that the prior holds at Xi, if there are any."""
         if self.prior is None:
             return None
-        z, contrasts = xi + self.target, contrasts_of(self.labels)
+        z = xi + self.target
+        contrasts = contrasts_of(self.labels)
         return self.prior.held(z, contrasts, damping * sigma, self.n_rows)
 
     def judge(
@@ -328,7 +330,8 @@ class LabelProblem:
         these saves a pass: ``moment``, the sum of the design rows times q, and ``slack``, which is
         (Xi, the sum of the slacks at Xi) for an Xi close to ``M Q - T``.
         """
-        residual, unit = self.residual(q, moment), self.loss_unit
+        residual = self.residual(q, moment)
+        unit = self.loss_unit
         xi, at_xi = (residual, self.slack(q, residual)) if slack is None else slack
         objective = self.loss_floor + unit * (0.5 * float(np.vdot(residual, residual)))
         off = residual - xi

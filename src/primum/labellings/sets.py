@@ -340,7 +340,8 @@ def nearest_shares(v: Any, possible: Any = None) -> Any:
     undecided = np.flatnonzero(within.sum(axis=0, dtype=np.int16) > 1)
     if len(undecided) > 0.5 * columns.shape[1]:
         return _above(columns, _threshold_by_columns(columns)).T
-    shares, some = within.astype(np.float64), columns[:, undecided]
+    shares = within.astype(np.float64)
+    some = columns[:, undecided]
     shares[:, undecided] = _above(some, _threshold_by_columns(some))
     return shares.T
 
@@ -395,7 +396,8 @@ def keys_of(face: Any) -> Any:
     """Return an integer (or Boolean) per row: equal for equal directions, 0 if there are none."""
     if face.ndim == 1:
         return face
-    xp, n_classes = library_of(face), face.shape[1]
+    xp = library_of(face)
+    n_classes = face.shape[1]
     # Short integers, which have 15 bits and a sign, are sorted faster, too.
     dtype = xp.int16 if n_classes < 15 else xp.int64
     bits = xp.asarray(1 << np.arange(n_classes), device=getattr(face, "device", None))

@@ -155,7 +155,9 @@ def descend(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int
         method="L-BFGS-B",
         options={"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter},
     )
-    w, value, slopes = result.x, float(result.fun), result.jac
+    w = result.x
+    value = float(result.fun)
+    slopes = result.jac
     # Newton steps, each of which lowers the slopes and does not raise f. If f is not convex, a step
     # may lead away from the minimum; such a step is not taken.
     for _ in range(MAX_POLISHING_STEPS if result.nit < max_iter else 0):
@@ -166,7 +168,9 @@ def descend(problem: EntropyProblem, start: Floats, *, tol: float, max_iter: int
         lower, slopes_there = problem.at(w - step)
         if np.abs(slopes_there).max() >= slope or lower > value + OBJECTIVE_ROUNDING * abs(value):
             break
-        w, value, slopes = w - step, lower, slopes_there
+        w = w - step
+        value = lower
+        slopes = slopes_there
     return Descent(w.reshape(start.shape), value, float(np.abs(slopes).max()), int(result.nit))
 
 

@@ -45,7 +45,8 @@ def alternate(
     changes = 1
     estimator.n_iter_ = 0
     while model is None or (changes and estimator.n_iter_ < estimator.max_iter):
-        model, before = fit(labels, model), labels
+        model = fit(labels, model)
+        before = labels
         labels = label(model)
         changes = int(np.count_nonzero(np.atleast_2d((labels != before).T).any(axis=0)))
         estimator.n_iter_ += 1

@@ -82,7 +82,8 @@ class Entry:
         codes = np.asarray(codes)
         if not self.uses_unlabeled:
             labeled = np.flatnonzero(known_mask(codes))
-            X, codes = take_rows(X, labeled), codes[labeled]
+            X = take_rows(X, labeled)
+            codes = codes[labeled]
             weight = None if weight is None else weight[labeled]
         if weight is not None:
             options |= self._weighted(weight)

@@ -184,7 +184,9 @@ def check_labels(
     labels: KnownLabels, *, multi_class: bool, one_class: bool = False, method: str
 ) -> None:
     """Raise an error if nothing can be learnt from labels, as ``read_labels`` does."""
-    classes, n_labeled, n_unlabeled = labels.classes, len(labels.labeled), len(labels.unlabeled)
+    classes = labels.classes
+    n_labeled = len(labels.labeled)
+    n_unlabeled = len(labels.unlabeled)
     if n_labeled == 0:
         raise ValueError(
             f"No row is labelled: all {n_unlabeled} labels in y are marked as unknown ({UNKNOWN}). "
@@ -523,7 +525,8 @@ def read_label_bounds(label_bounds: Any, labels: KnownLabels) -> LabelSet | None
     low, high = bounds[labels.labeled].T
     excluded = np.flatnonzero((labels.codes < low) | (labels.codes > high))
     if len(excluded):
-        row, name = labels.labeled[excluded[0]], labels.classes[labels.codes[excluded[0]]].item()
+        row = labels.labeled[excluded[0]]
+        name = labels.classes[labels.codes[excluded[0]]].item()
         raise ValueError(
             f"label_bounds has {bounds[row].tolist()} in row {row}, which excludes its label "
             f"{name!r}: pass NaN for labelled rows, or mark the label as unknown in y."

@@ -168,7 +168,9 @@ class ParquetRows(Rows):
 
     def _pieces(self, group: "_Group", threads: int, memory: BlockMemory) -> Iterator["_Piece"]:
         """Yield the rows of some row groups, one piece for each thread at a time."""
-        size, done, file = self._rows_per_block, 0, group.file
+        size = self._rows_per_block
+        done = 0
+        file = group.file
         arrow, parquet = import_pyarrow()
         try:
             with parquet.ParquetFile(

@@ -55,7 +55,8 @@ class SampledProblem:
         ``inside`` is the expected number of undecided rows: if it is large, the sweep is organised
         differently, and no rows are collected.
         """
-        close, n = (sigma / width, self.largest_band), self.columns.shape[1]
+        close = (sigma / width, self.largest_band)
+        n = self.columns.shape[1]
         many = min(width * inside, n) > 2 * self.largest_band
         mostly_inside = many and inside > 0.5 * n
         point = self.columns.sweep(
@@ -69,7 +70,8 @@ class SampledProblem:
 
     def gap(self, point: SweptPoint) -> float:
         """Return the difference between P of the labels of a sweep and D."""
-        problem, residual = self.problem, point.Mq - self.problem.target
+        problem = self.problem
+        residual = point.Mq - self.problem.target
         gap = path_gap(point, problem.gradient(point.xi, residual))
         return gap + problem.prior_gap(residual, problem.multipliers(point.xi))
 

@@ -70,7 +70,8 @@ class ClassSystem:
             for group, k in enumerate(first)
         ]
         keep = sum(len(J) ** 2 for J, _ in groups) <= MAX_KEPT_FACTORS * G.size
-        T, factors = np.zeros_like(G), []
+        T = np.zeros_like(G)
+        factors = []
         for J, classes in groups:
             factor, info = _factor(G, J, ridge)
             if info != 0:
@@ -105,7 +106,8 @@ class ClassSystem:
 
     def least_norm(self, C: Floats) -> Floats:
         """Return the Y without a ridge that has the least norm, by proximal points."""
-        total, left = np.zeros_like(C), C
+        total = np.zeros_like(C)
+        left = C
         for _ in range(MAX_PROXIMAL_POINTS):
             total += self.solve(left)
             left = C - self.G @ total

@@ -80,20 +80,26 @@ def minimise_by_gradients(
     In a wide problem, labels whose faces have settled suffice. ``start`` are the labels of a
     similar problem; None: the centres of the label sets.
     """
-    labels, slopes = problem.labels, _Slopes(problem)
+    labels = problem.labels
+    slopes = _Slopes(problem)
     q = y = centres_of(labels, problem.n_rows) if start is None else start
-    t, gaps, face = 1.0, [slopes.measure(problem, q)], labels.open(q)
+    t = 1.0
+    gaps = [slopes.measure(problem, q)]
+    face = labels.open(q)
     step = 0
     for step in range(1, min(max_steps, MAX_GRADIENT_STEPS) + 1):
         ahead = labels.project(y - slopes.at(y) / slopes.steepest)
         if np.vdot(y - ahead, ahead - q) > 0:
             t = 1.0
         t_next = 0.5 * (1 + (1 + 4 * t * t) ** 0.5)
-        y, q, t = ahead + (t - 1) / t_next * (ahead - q), ahead, t_next
+        y = ahead + (t - 1) / t_next * (ahead - q)
+        q = ahead
+        t = t_next
         if step % STEPS_PER_GAP:
             continue
         gaps.append(slopes.measure(problem, q))
-        before, face = face, labels.open(q)
+        before = face
+        face = labels.open(q)
         n_changed = np.count_nonzero(per_row((before != face).astype(np.intp)))
         has_settled = slopes.is_wide and n_changed <= settled * len(q)
         if gaps[-1] <= goal or (has_settled and _left(gaps[-2:], goal) > MAX_GAPS_LEFT):
@@ -113,13 +119,15 @@ class _Slopes:
     """
 
     def __init__(self, problem: LabelProblem) -> None:
-        self.columns, self.is_wide = problem.columns, _is_wide(problem)
+        self.columns = problem.columns
+        self.is_wide = _is_wide(problem)
         n = problem.n_rows
         if self.is_wide:
             self.G = self.columns.products(np.arange(n))
             self.rough = self.G.astype(np.float32)
         self.of_target = self.columns.project(problem.target)
-        self.q, self.slope = problem.target[:0], self.of_target
+        self.q = problem.target[:0]
+        self.slope = self.of_target
         v = np.random.default_rng(0).normal(size=(n, 1))
         for _ in range(EIGENVALUE_STEPS):
             v = self._product(v / np.linalg.norm(v))
@@ -127,7 +135,8 @@ class _Slopes:
 
     def measure(self, problem: LabelProblem, q: Floats) -> float:
         """Return the gap of labels, and compute the next gradients relative to these labels."""
-        self.q, self.slope = q, self._product(q) - self.of_target
+        self.q = q
+        self.slope = self._product(q) - self.of_target
         return total_of(problem.labels.slack(self.slope, q), self.columns.weight)
 
     def at(self, y: Floats) -> Floats:

@@ -29,13 +29,16 @@ MAX_LBFGSB_STARTS = 100
 def solve_lbfgsb(problem: LabelProblem, tol: float, max_iter: int) -> Solution:
     """Return the optimal labelling closest to the centres, as far as precision allows."""
     objective = _Objective(problem)
-    z, enough = objective.lengths * problem.labels.centre, problem.gap_within(tol)
-    iterations, value = 0, np.inf
+    z = objective.lengths * problem.labels.centre
+    enough = problem.gap_within(tol)
+    iterations = 0
+    value = np.inf
     for _ in range(MAX_LBFGSB_STARTS):
         left = max_iter - iterations
         result = minimise_to_gap(objective, z, objective.bounds, objective.gap_at, enough, left)
         # SciPy counts no iterations if the bounds of every variable are equal.
-        z, iterations = result.x, iterations + int(result.get("nit", 0))
+        z = result.x
+        iterations = iterations + int(result.get("nit", 0))
         stuck = result.fun >= value
         if stuck or iterations >= max_iter or objective.gap_at(z) <= enough:
             break
@@ -94,7 +97,8 @@ class _Objective:
 
     @property
     def bounds(self) -> Bounds:
-        best, ones = self.problem.labels.best, np.ones(self.problem.n_rows)
+        best = self.problem.labels.best
+        ones = np.ones(self.problem.n_rows)
         return Bounds(self.lengths * best(ones), self.lengths * best(-ones))
 
     def labels(self, z: Floats) -> Floats:

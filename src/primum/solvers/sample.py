@@ -75,7 +75,8 @@ def sample_columns(
     rng = np.random.default_rng(0)  # any sample will do, but always the same one
     size = min(max(MIN_SAMPLE_ROWS, SAMPLE_PER_DIMENSION * r), n)
     index = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-    M, of_all = columns.take(index), columns.weight
+    M = columns.take(index)
+    of_all = columns.weight
     total = n if of_all is None else float(of_all.sum())
     weight = np.ones(size) if of_all is None else of_all[index]
     weight = weight * (total / max(float(weight.sum()), 1e-300))
@@ -111,7 +112,9 @@ def sample_stage(sample: LabelProblem, tol: float, max_iter: int) -> Stage:
     """Return the point of a sample's path from which to continue with all rows."""
     r, n = sample.columns.shape
     per_contrast = UNDECIDED_PER_DIMENSION * r * n_contrasts(sample.labels)
-    few, before, stalled = max(UNDECIDED_SHARE * n, per_contrast), n, 0
+    few = max(UNDECIDED_SHARE * n, per_contrast)
+    before = n
+    stalled = 0
     for stage in follow_path(sample, tol, max_iter):
         # If their number stops decreasing, the supervised solution is feasible for the sample. It
         # need not be for all rows, and a point far along the path is then a bad start.
@@ -196,7 +199,8 @@ def find_copies(
     ):
         return None
     direction, scale = _direction(sample)
-    v, B_t = direction @ columns.B / scale, columns.B.T
+    v = direction @ columns.B / scale
+    B_t = columns.B.T
 
     def distinct_rows_of(view: View) -> _Distinct:
         keys = np.round(to_numpy(view.dot(v)), KEY_DIGITS)

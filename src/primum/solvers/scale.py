@@ -134,7 +134,8 @@ def solve_scale(
     if missed and iterations < max_iter and in_memory:
         newton = solve_newton(problem, tol, max_iter - iterations)
         iterations += newton.iterations
-        nu, residual = newton.multipliers, problem.residual(newton.labels)
+        nu = newton.multipliers
+        residual = problem.residual(newton.labels)
         gap = problem.slack(newton.labels, problem.dual_point(residual, nu))
         gap += problem.prior_gap(residual, nu)
         if (not problem.meets_prior(residual), gap) < best.order:
@@ -147,7 +148,8 @@ def _follow_all_rows(
     full: SampledProblem, start: Stage, tol: float, max_iter: int
 ) -> tuple[BestSoFar, int]:
     """Return (the best labelling found along the path of all rows, iterations)."""
-    goal, iterations = full.problem.gap_within(tol), start.iterations
+    goal = full.problem.gap_within(tol)
+    iterations = start.iterations
     best = BestSoFar(np.inf, start.xi, feasible=False)
     before: tuple[float, Floats] | None = None  # sigma and Xi of the last point of the path
     wider = 1.0
@@ -185,7 +187,9 @@ def _follow_all_rows(
         if point.can_be_solved and not improved:
             wider *= 2.0
         insufficient = full.rough and np.isfinite(best.gap)  # measured in double precision
-        xi, sigma, inside = point.xi, point.sigma, float(point.inside)
+        xi = point.xi
+        sigma = point.sigma
+        inside = float(point.inside)
         if improved or insufficient:
             xi = in_band.xi if improved else xi
             full = replace(full, rough=full.rough and not insufficient)
@@ -248,11 +252,13 @@ def _minimise_psi(
         direction = unflat(labels, solve_hessian(labels, grams, sigma, b, held))
         if early and point.can_be_solved:
             # Whether no row of the sample outside the band changes sides.
-            sample, p = full.sample.labels, full.sample.columns.project(xi)
+            sample = full.sample.labels
+            p = full.sample.columns.project(xi)
             moved = best_differs(sample, p, p + full.sample.columns.project(direction))
             if not (moved & ~undecided_rows(sample, p, sigma / point.width)).any():
                 return point, step
-        psi, slope = problem.conjugate(xi) - point.inner, float(np.vdot(g, direction))
+        psi = problem.conjugate(xi) - point.inner
+        slope = float(np.vdot(g, direction))
         there = full.after(point, direction)
         # A step is long enough if it lowers psi by this part of what the slope promises (Armijo).
         noise = (SINGLE_SUM_ROUNDING if full.rough else SUM_ROUNDING) * (
@@ -261,7 +267,8 @@ def _minimise_psi(
         if problem.conjugate(there.xi) - there.inner > psi + 1e-4 * slope + noise:
             # The step at which psi stops decreasing, in one pass: the longest one tried at which it
             # still decreases, and the next, interpolated.
-            z, steps = xi + problem.target, np.concatenate([STEP_LENGTHS, [0.0]])
+            z = xi + problem.target
+            steps = np.concatenate([STEP_LENGTHS, [0.0]])
             rise = float(np.vdot(z, direction)) + steps * float(np.vdot(direction, direction))
             if problem.prior is not None:
                 rise -= [problem.prior.reduction_along(z, direction, step) for step in steps]
@@ -295,7 +302,8 @@ def _in_band(full: SampledProblem, point: SweptPoint, tol: float) -> BestSoFar:
         prior=None if problem.prior is None else problem.prior.without(fixed),
     )
     solution = solve_newton(inner, tol, 1000, (point.sigma, xi))
-    nu, reached = solution.multipliers, inner.residual(solution.labels)
+    nu = solution.multipliers
+    reached = inner.residual(solution.labels)
     best = BestSoFar(
         np.inf,
         problem.dual_point(reached, nu),

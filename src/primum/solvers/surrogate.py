@@ -147,11 +147,14 @@ def follow_surrogates(
     full: SampledProblem, sample: SurrogateRows, start: Stage, tol: float, max_iter: int
 ) -> tuple[BestSoFar, int]:
     """Return (the best labelling found with surrogates, iterations): a pass for each."""
-    goal, iterations = full.problem.gap_within(tol), start.iterations
+    goal = full.problem.gap_within(tol)
+    iterations = start.iterations
     labels, columns = full.problem.labels, full.columns
     best, exact = BestSoFar(np.inf, start.xi, feasible=False), sample.take(np.arange(0))
     copied = sample.take(np.flatnonzero(sample.many)).columns
-    xi, sigma, close = start.xi, start.sigma, RowSelection(start.sigma / 2.0, full.largest_band)
+    xi = start.xi
+    sigma = start.sigma
+    close = RowSelection(start.sigma / 2.0, full.largest_band)
     for _ in range(MAX_SURROGATES):
         # A pass, which collects no rows with many copies: those with their p (of the first class).
         p = copied.project(xi)
@@ -205,14 +208,17 @@ def _solve(
 
     The path is entered at ``start``, (sigma, Xi).
     """
-    columns, labels, previous = problem.columns, problem.labels, None
+    columns = problem.columns
+    labels = problem.labels
+    previous = None
     enough = UNDECIDED_GAP_SHARE * problem.gap_within(tol)
 
     def cost_of(last: Point) -> float:
         return total_of(labels.slack(last.p, last.q), columns.weight)
 
     for stage in follow_path(problem, tol, max_iter, start):
-        p, steps = columns.project(stage.xi), stage.iterations
+        p = columns.project(stage.xi)
+        steps = stage.iterations
         q = labels.project(labels.centre - stage.sigma * p)
         last = Point(stage.sigma, stage.xi, p, q)
         if stage.sigma > 0 and cost_of(last) <= enough:

@@ -62,13 +62,16 @@ def minimize_over_labels(
     """Return labels at which the gap is within the tolerance, unless max_iter is reached."""
     if start.shape[1] == 2 or start.size <= MAX_FREE_SHARES:
         return _minimize(_LabelVariables(objective, start), start, tol, max_iter)
-    Q, free, n_iter = start, np.ones(start.shape, dtype=bool), 0
+    Q = start
+    free = np.ones(start.shape, dtype=bool)
+    n_iter = 0
     for _ in range(MAX_WORKING_SETS):
         left = max_iter - n_iter
         most = min(left, FIRST_STEPS) if np.count_nonzero(free) > MAX_FREE_SHARES else left
         search = _LabelVariables(objective, Q, free)
         optimum = _minimize(search, Q, INNER_GAP_SHARE * tol, most)
-        n_iter, Q = n_iter + optimum.n_iter, optimum.Q
+        n_iter = n_iter + optimum.n_iter
+        Q = optimum.Q
         gap = label_gap(search.gradient, Q)
         if gap <= tol or n_iter >= max_iter:
             break
@@ -78,12 +81,16 @@ def minimize_over_labels(
 
 def _minimize(search: "_LabelVariables", start: Floats, tol: float, max_iter: int) -> LabelOptimum:
     """Return labels at which the gap over free shares is within the tolerance, if possible."""
-    v, n_iter, last = search.variables(start), 0, np.inf
+    v = search.variables(start)
+    n_iter = 0
+    last = np.inf
     bounds = Bounds(0.0, 1.0 if search.n_classes == 2 else np.inf)
     for _ in range(MAX_RESTARTS):
         result = minimise_to_gap(search, v, bounds, search.gap_at, tol, max_iter - n_iter)
-        v, n_iter = search.variables(search.labels(result.x)), n_iter + int(result.nit)
-        gap, value = search.gap_at(v), search.value
+        v = search.variables(search.labels(result.x))
+        n_iter = n_iter + int(result.nit)
+        gap = search.gap_at(v)
+        value = search.value
         if gap <= tol or n_iter >= max_iter or value >= last:
             break
         last = value
@@ -97,8 +104,11 @@ class _LabelVariables:
     """
 
     def __init__(self, objective: Objective, start: Floats, free: Mask | None = None) -> None:
-        self.objective, self.n_classes, self.free = objective, start.shape[1], free
-        self.v, self.Q = np.zeros(0), start
+        self.objective = objective
+        self.n_classes = start.shape[1]
+        self.free = free
+        self.v = np.zeros(0)
+        self.Q = start
         self.value, self.gradient = objective(start)
         # As steep as f itself.
         self.penalty = float(np.ptp(self.gradient, axis=1).max())

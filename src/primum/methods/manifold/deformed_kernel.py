@@ -171,9 +171,11 @@ class Deformation:
         # Rounding of R'R, scaled to unit diagonal, changes its inverse by as many units in the last
         # place as the largest eigenvalue of that inverse. The unscaled inverse has none above 1, so
         # the largest element of the diagonal is a bound, mostly sufficient.
-        largest, unit = float(diagonal.max(initial=0.0)), np.finfo(factor.dtype).eps
+        largest = float(diagonal.max(initial=0.0))
+        unit = np.finfo(factor.dtype).eps
         if unit * largest > MAX_DEFORMATION_ERROR:
-            root, largest = np.sqrt(diagonal), 1.0
+            root = np.sqrt(diagonal)
+            largest = 1.0
             v = np.random.default_rng(0).normal(size=len(root))
             for _ in range(NORM_STEPS):
                 v /= np.linalg.norm(v)
@@ -324,7 +326,8 @@ def factorize(K: Floats) -> tuple[Floats, Index]:
     if not singular:
         return factor.T, np.arange(len(K))
     factor, pivots, rank, _ = dpstrf(K.T, lower=0)
-    triangle, order = np.tril(factor.T[:, :rank]), pivots - 1
+    triangle = np.tril(factor.T[:, :rank])
+    order = pivots - 1
     missed = product[order] - triangle @ (triangle.T @ probe[order])
     if np.abs(missed).max(initial=0.0) > tolerance:  # because of negative eigenvalues
         raise ValueError(

@@ -309,7 +309,8 @@ class ManifoldClassifier(WrapperMixin, ManifoldMachine):
         weight = self._weight_options(data.weight)
         kernel = kernel.rescaled()
         self.scale_ = kernel.scale
-        gram, labels = kernel.gram(data.labeled), data.classes[data.codes]
+        gram = kernel.gram(data.labeled)
+        labels = data.classes[data.codes]
         self.estimator_ = clone(self._kind).fit(gram, labels, **weight)
         self.expansion_ = kernel.expansion(data.labeled)
 

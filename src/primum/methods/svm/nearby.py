@@ -52,7 +52,8 @@ def nearby_steps(
     the error. Return the solution and what is left of the residual, or None if the steps do not
     suffice.
     """
-    direction, image = preconditioned(residual), residual  # image: under A_0
+    direction = preconditioned(residual)
+    image = residual  # of the direction, under A_0
     solution, square = np.zeros_like(residual), float(residual @ direction)
     for _ in range(max(MIN_PRECONDITIONED_STEPS, len(residual) // EQUATIONS_PER_STEP)):
         if square <= enough:
@@ -60,7 +61,8 @@ def nearby_steps(
         of_A = image + change(direction)
         length = square / float(direction @ of_A)
         solution, residual = solution + length * direction, residual - length * of_A
-        z, before = preconditioned(residual), square
+        z = preconditioned(residual)
+        before = square
         square = float(residual @ z)
         direction = z + (square / before) * direction
         image = residual + (square / before) * image
@@ -78,7 +80,8 @@ class NearbyPrimal(NewtonSystem):
         self.system = system
         self._inverse: Floats | None = None
         self._h = np.zeros(len(system.X))
-        self._changed, self._rows = np.empty(0, dtype=np.intp), system.X[:0]
+        self._changed = np.empty(0, dtype=np.intp)
+        self._rows = system.X[:0]
 
     def solve(  # noqa: D102
         self, h: Floats, rho: Floats, w: Floats, o: Floats, accuracy: float
@@ -87,8 +90,11 @@ class NearbyPrimal(NewtonSystem):
             change = h - self._h
             changed = (np.abs(change) > COST_ROUNDING * h.max()).nonzero()[0]
             if not np.array_equal(changed, self._changed):
-                self._changed, self._rows = changed, self.X[changed]
-            inverse, X, changes = self._inverse, self._rows, change[changed]
+                self._changed = changed
+                self._rows = self.X[changed]
+            inverse = self._inverse
+            X = self._rows
+            changes = change[changed]
             steps = nearby_steps(
                 lambda direction: X.T @ (changes * (X @ direction)),
                 lambda right: np.asarray(inverse @ right),

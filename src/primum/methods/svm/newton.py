@@ -189,7 +189,8 @@ class Dual(NewtonSystem):
     def expansion(self, h: Floats, rho: Floats) -> Floats:
         """Return b of the solution, and the intercept; that is 0 unless it is unpenalised."""
         rows = h.nonzero()[0]
-        b, inverse = np.where(h > 0, 0.0, rho), self.alpha / h[rows]
+        b = np.where(h > 0, 0.0, rho)
+        inverse = self.alpha / h[rows]
         q = inverse * rho[rows]
         if b.any():
             q -= self.gram[rows] @ b
@@ -226,7 +227,9 @@ class Conjugate(NewtonSystem):
         self._squares = self._transposed.multiply(self._transposed).tocsr()
 
     def _solution(self, h: Floats, rho: Floats, w: Floats, accuracy: float) -> Floats:
-        X, transposed, d = self.X, self._transposed, len(w)
+        X = self.X
+        transposed = self._transposed
+        d = len(w)
         right = transposed @ rho
         diagonal = self.ridge + self._squares @ h
         diagonal[diagonal <= 0] = 1.0
@@ -357,7 +360,8 @@ def minimize(
         crosses = (newton.inside != at.inside).nonzero()[0]
         if not feasible or len(crosses) == 0:
             done = feasible and (system.exact or at.value - newton.value <= tol * at.value)
-            at, feasible = newton, True
+            at = newton
+            feasible = True
             continue
         change = newton.slack - at.slack
         slope = system.penalty(at.w, newton.w - at.w, newton.o - at.o) + float(at.pull @ change)

@@ -124,7 +124,8 @@ class S4VMClassifier(TransductiveMachine):
             if self.fit_intercept:
                 half[:, -1] = 0.0
             directions = np.stack([half, -half], axis=1).reshape(-1, X.shape[1])
-            start, minima = search.machine, {}
+            start = search.machine
+            minima = {}
             for direction in directions[: self.n_init]:
                 labels = balanced_labels(X[len(search.y) :] @ direction, search.share)
                 search.machine = start

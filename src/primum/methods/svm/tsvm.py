@@ -49,7 +49,8 @@ ZERO_MEAN_TOLERANCE = 1e-9
 def search_by_cccp(search: TransductiveSearch, unlabeled_weight: float, ramp: float) -> Floats:
     """Drop the terms beyond the ramp and refit until they no longer change; return the labels."""
     # The constraint on the mean output, unless the coefficients cannot affect it.
-    X, n = search.system.X, len(search.outputs)
+    X = search.system.X
+    n = len(search.outputs)
     mean = np.concatenate([np.zeros(len(search.y)), np.full(n, 1.0 / n)])
     target = 2.0 * search.share - 1.0
     balance = None
@@ -176,7 +177,8 @@ class TSVMClassifier(TransductiveMachine):
 
     def _fit_data(self, data: MachineData) -> None:
         search, self.supervised_ = start_search(self, data)
-        labels, weight = np.zeros(0), self.unlabeled_weight
+        labels = np.zeros(0)
+        weight = self.unlabeled_weight
         if data.n_unlabeled and self.method == "cccp":
             labels = search_by_cccp(search, weight, self.ramp)
         elif data.n_unlabeled and self.method == "annealing":
