@@ -123,3 +123,12 @@ def test_scores_that_saturate_do_not_hide_another_kind_of_rows():
     others = rng.normal(size=(300, 2)) + 40
     scores = np.eye(2)[y], np.tile([0.0, 1.0], (300, 1))
     assert "no mixture" in no_mixture(X, others, y, scores, np.array([0.0, 1.0]))
+
+
+def test_a_random_sample_of_wide_rows_keeps_its_size():
+    """The penalty is chosen by the loss that is fitted; otherwise odds overfit many features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(660, 150))
+    weights = covariate_weights(X[:60], X[60:])
+    assert weights.effective_size > 50
+    assert not no_overlap(X[:60], X[60:], weights.weight)

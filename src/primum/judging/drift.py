@@ -19,7 +19,8 @@ The ratio is known only under an assumption, which the user makes.
 * Label shift, p_U(x | y) = p_L(x | y): w = q_y / pi_y, the share of the row's class among the
   unlabelled rows (``shares``) over that among the labelled ones.
 * Covariate shift, p_U(y | x) = p_L(y | x): w = p_U(x) / p_L(x), the out-of-fold odds of a logistic
-  regression that a row is unlabelled, with both kinds weighted equally.
+  regression that a row is unlabelled. It weights all rows equally, as does the log loss that
+  chooses its penalty: with both kinds weighted equally, that loss would prefer models that overfit.
 
 A few rows with large weights would decide everything, so weights are clipped at their 95% quantile,
 which adds a little bias and removes much variance. The effective sample size (Kish 1965) is
@@ -103,7 +104,7 @@ MAX_TIMES_LABELED, MAX_UNLABELED_ROWS = 20, 5000
 # the penalty, fewer because they are fitted in each of the former.
 DRIFT_FOLDS, DRIFT_INNER_FOLDS = 5, 3
 # Inverse penalties C of the logistic regression: from hardly using the features to using them all.
-DRIFT_INVERSE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
+DRIFT_INVERSE_PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -595,7 +596,6 @@ def _odds_of_unlabeled(
         Cs=list(DRIFT_INVERSE_PENALTIES),
         cv=DRIFT_INNER_FOLDS,
         scoring="neg_log_loss",
-        class_weight="balanced",
         max_iter=1000,
     )
     splitter: Any = StratifiedKFold(DRIFT_FOLDS, shuffle=True, random_state=seed)
