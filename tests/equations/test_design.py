@@ -11,6 +11,6 @@ from primum.rows import Block
 def test_products_by_column_are_those_by_row(rng, kind, d, n_products):
     X, V = rng.normal(size=(50, d)), rng.normal(size=(d + 1, n_products))
     view = Frame(rng.normal(size=d), True, near=True).view(Block(0, kind(X)))
-    found = view.dot_by_column(V)
+    found = view.dot(V, by_column=True)
     assert found.flags.c_contiguous
     np.testing.assert_allclose(found, view.dot(V).T, atol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from primum.equations import Frame
+from primum.equations import Frame, View
 from primum.labellings.streamed import band_of
 from primum.rows import Block
 
@@ -17,7 +17,7 @@ def band_from(frame, X, weight=None, size=40, limit=1000):
     for start in range(0, X.shape[0], size):
         some = slice(start, start + size)
         block = Block(start, X[some], None if weight is None else weight[some])
-        view, chosen = frame.view(block), np.arange(0, block.n_rows, 3)
+        view, chosen = View(block, frame), np.arange(0, block.n_rows, 3)
         rows = view.pick(chosen)
         bands.append(band_of(start + chosen, rows, rows.sum(np.ones(len(chosen))), limit))
     return sum(bands[1:], bands[0])

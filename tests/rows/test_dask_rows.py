@@ -122,10 +122,10 @@ def test_columns_of_all_types_are_read_as_numbers(rng, in_process, types):
 def test_blocks_of_a_frame_are_converted_into_one_memory(rng):
     """Workers return freed memory to the system, which clears it before it is used again."""
     X = rng.normal(size=(1000, 3)).astype(np.float32)
-    reader = dask_rows._reader(frame := pd.DataFrame(X))
-    places = {reader.read(frame, slice(at, at + 100)).ctypes.data for at in range(0, 1000, 100)}
+    reader = dask_rows._reader(pd.DataFrame(X))
+    places = {reader.read(slice(at, at + 100)).ctypes.data for at in range(0, 1000, 100)}
     assert len(places) == 1
-    kept = [reader.read(frame, slice(at, at + 100)) for at in range(0, 1000, 100)]
+    kept = [reader.read(slice(at, at + 100)) for at in range(0, 1000, 100)]
     np.testing.assert_array_equal(np.vstack(kept), X)
 
 

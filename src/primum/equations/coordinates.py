@@ -33,7 +33,7 @@ from scipy import sparse
 from scipy.linalg import blas, lapack, qr, solve_triangular
 
 from primum._typing import Floats, Index, Mask
-from primum.equations.design import Design, Frame, Linear
+from primum.equations.design import Design, Frame, Linear, View
 from primum.equations.moments import Moments, gather_moments
 from primum.rows import Block, Rows, reduce_parts, to_numpy
 
@@ -201,77 +201,71 @@ def coordinates_of(
     With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
     ``moments`` are those of all rows, if they are known.
     """
+    # The columns that vary, with their ridge.
     moments = gather_moments(parts) if moments is None else moments
-    columns = _scaled_columns(moments, moments.weight * alpha, fit_intercept)
-    factored = _factor_truncated(columns, rcond, parts) or _factor(columns, parts)
-    if factored is None:
-        rounding = rank_tolerance(sum(rows.n_rows for rows in parts), len(columns.scale))
-        by_products = moments.of_products and _factor_spectrum(columns, rounding, parts)
-        factored = by_products or _factor_rows(columns, rounding, parts)
-    return factored
+    weight, ridge, d = moments.weight, moments.weight * alpha, len(moments.mean)
+    center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+    scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
+    lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
+    noise = VALUE_ROUNDING * np.abs(moments.mean) * weight**0.5
+    varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
+    length, noise = lengths[varying], noise[varying]
+    scale = np.sqrt(length**2 + ridge)
+    near = bool(np.all(np.abs(center[varying]) <= MAX_NEAR_MEAN * length / weight**0.5))
+    nothing = np.zeros((d, 0))
+    plain = Coordinates(weight, center, fit_intercept, ridge, nothing, nothing.T, near)
+    if rcond is not None:
+        truncated = _factor_truncated(plain, scatter, rcond, parts)
+        if truncated is not None:
+            return truncated
+    if len(varying) == 0:
+        return plain
+
+    # Cholesky's factor of A, if the moments are well-conditioned.
+    C = scatter if len(varying) == d else scatter[np.ix_(varying, varying)]
+    R, condition = _triangle_of(C, scale, ridge)
+    accurate, of_rows = condition > MIN_ACCURATE_RCOND, np.inf
+    if not accurate and ridge > 0:
+        of_rows = _triangle_of(C, length, 0.0)[1]
+    if accurate or min(condition, of_rows) >= MIN_RANK_RCOND:
+        basis, _ = lapack.dtrtri(R, lower=0)
+        basis /= scale[:, None]
+        R *= scale
+        if len(varying) < d:
+            basis, R = of_all_columns((basis, R), varying, d)
+        found = Coordinates(weight, center, fit_intercept, ridge, basis, R, near)
+        return found if accurate else corrected(found, parts)
+
+    # If not, the rank decides, which the moments of sparse rows show, or else the rows themselves.
+    rounding = rank_tolerance(sum(rows.n_rows for rows in parts), len(scale))
+    columns = ScaledColumns(plain, varying, scale, noise / scale)
+    if moments.of_products:
+        by_products = _factor_spectrum(columns, C, rounding, parts)
+        if by_products is not None:
+            return by_products
+    return _factor_rows(columns, rounding, parts)
 
 
 @dataclass(frozen=True)
-class _ScaledColumns:
-    """Scatter of the rows, and the units of the columns that vary.
+class ScaledColumns:
+    """Columns that vary (v,), their lengths with the ridge, and the fraction that may be rounding.
 
-    Attributes
-    ----------
-    weight : float
-        Number of rows (sum of their weights).
-    fit_intercept : bool
-        Whether there is an intercept.
-    center : array (d,)
-        Centre of the scatter: the mean of the rows, or zero without intercept.
-    scatter : array (d, d)
-        Scatter of the rows.
-    ridge : float
-        The term n alpha on the diagonal of A.
-    varying : array (v,)
-        Indices of the columns that are not constant.
-    length : array (v,)
-        Their lengths.
-    scale : array (v,)
-        Their lengths, including the ridge.
-    noise : array (v,)
-        The fraction of ``scale`` that may be mere rounding of the values.
-    near : bool
-        Whether the means are small compared with the standard deviations of the features.
+    ``plain`` are coordinates without any direction, and ``varying`` the indices of the columns.
     """
 
-    weight: float
-    fit_intercept: bool
-    center: Floats
-    scatter: Floats
-    ridge: float
+    plain: Coordinates
     varying: Index
-    length: Floats
     scale: Floats
     noise: Floats
-    near: bool
-
-    def of_unit_length(self) -> "_ScaledColumns":
-        """Return the columns without the ridge, scaled to unit length."""
-        noise = self.noise * self.scale / self.length
-        return replace(self, ridge=0.0, scale=self.length, noise=noise)
-
-    def correlation(self) -> Floats:
-        """Return A for the columns that vary, scaled to unit length."""
-        all_vary = len(self.varying) == len(self.scatter)
-        C = self.scatter if all_vary else self.scatter[np.ix_(self.varying, self.varying)]
-        C = C / self.scale
-        C /= self.scale[:, None]
-        C.flat[:: len(C) + 1] += self.ridge / self.scale**2
-        return np.asarray(C)
 
     def coordinates(self, part: Factors, shift: Floats | None = None) -> Coordinates:
-        """Return the (basis, inverse) of the columns that vary as coordinates of all columns."""
-        center, (basis, inverse) = self.center, of_all_columns(part, self.varying, len(self.center))
+        """Return (basis, inverse) of the columns as coordinates of all; ``shift`` is a new mean."""
+        center = self.plain.center
+        basis, inverse = of_all_columns(part, self.varying, len(center))
         if shift is not None:
             center = center.copy()
             center[self.varying] += shift
-        ends = self.fit_intercept, self.ridge
-        return Coordinates(self.weight, center, *ends, basis, inverse, self.near)
+        return replace(self.plain, center=center, basis=basis, inverse=inverse)
 
 
 def of_all_columns(part: Factors, varying: Index, n_columns: int) -> Factors:
@@ -284,17 +278,24 @@ def of_all_columns(part: Factors, varying: Index, n_columns: int) -> Factors:
     return basis, inverse
 
 
-def _scaled_columns(moments: Moments, ridge: float, fit_intercept: bool) -> _ScaledColumns:
-    center = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-    scatter = moments.scatter if fit_intercept else moments.scatter_about(center)
-    lengths = np.sqrt(np.where(moments.faint, 0.0, np.maximum(np.diag(scatter), 0.0)))
-    noise = VALUE_ROUNDING * np.abs(moments.mean) * moments.weight**0.5
-    varying = np.flatnonzero(lengths > (noise if fit_intercept else 0.0))
-    length, noise = lengths[varying], noise[varying]
-    scale = np.sqrt(length**2 + ridge)
-    near = bool(np.all(np.abs(center[varying]) <= MAX_NEAR_MEAN * length / moments.weight**0.5))
-    units = varying, length, scale, noise / scale
-    return _ScaledColumns(moments.weight, fit_intercept, center, scatter, ridge, *units, near)
+def _triangle_of(C: Floats, scale: Floats, ridge: float) -> tuple[Floats, float]:
+    """Return Cholesky's factor of C (v, v) with its ridge, scaled, and its reciprocal condition.
+
+    The latter is 0 if there is no factor.
+    """
+    C = _correlation(C, scale, ridge)
+    norm = np.abs(C).sum(axis=0).max()
+    # C is symmetric, so its transpose is C in the order of LAPACK.
+    R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
+    return R, float(lapack.dpocon(R, norm)[0]) if info == 0 else 0.0
+
+
+def _correlation(C: Floats, scale: Floats, ridge: float) -> Floats:
+    """Return C (v, v) with its ridge, for columns divided by their scale."""
+    C = C / scale
+    C /= scale[:, None]
+    C.flat[:: len(C) + 1] += ridge / scale**2
+    return np.asarray(C)
 
 
 def rank_tolerance(n_rows: int, n_columns: int) -> float:
@@ -316,15 +317,11 @@ def determined(values: Floats, V: Floats, noise: Floats, rounding: float) -> Mas
 
 
 def _factor_truncated(
-    columns: _ScaledColumns, rcond: float | None, parts: Sequence[Rows]
+    plain: Coordinates, scatter: Floats, rcond: float, parts: Sequence[Rows]
 ) -> Coordinates | None:
     """Return a factorisation without weak directions, or None if there are none to drop."""
-    if rcond is None:
-        return None
-    intercept = columns.weight if columns.fit_intercept else 0.0  # an eigenvalue of A, too
-    A = columns.scatter
-    if columns.ridge > 0:
-        A = A + columns.ridge * np.eye(len(A))
+    intercept = plain.weight if plain.fit_intercept else 0.0  # an eigenvalue of A, too
+    A = scatter + plain.ridge * np.eye(len(scatter)) if plain.ridge > 0 else scatter
     R, info = lapack.dpotrf(A.T, lower=0, clean=0)
     # A cheap estimate settles most well-conditioned cases; it is safe within a factor of 10.
     largest = max(float(np.abs(A).sum(axis=0).max()), intercept)
@@ -333,59 +330,32 @@ def _factor_truncated(
     values, V = np.linalg.eigh(A)
     kept = values > rcond * max(values[-1], intercept)
     V, roots = V[:, kept], np.sqrt(values[kept])
-    every = np.arange(len(columns.center))
-    return corrected(replace(columns, varying=every).coordinates((V / roots, (V * roots).T)), parts)
-
-
-def _factor(columns: _ScaledColumns, parts: Sequence[Rows]) -> Coordinates | None:
-    """Return a factorisation of the moments, or None if they are too ill-conditioned for it."""
-    if len(columns.varying) == 0:
-        return columns.coordinates((np.zeros((0, 0)), np.zeros((0, 0))))
-    R, reciprocal_condition = _triangle_of(columns)
-    accurate = reciprocal_condition > MIN_ACCURATE_RCOND
-    if not accurate:
-        of_rows = _triangle_of(columns.of_unit_length())[1] if columns.ridge > 0 else np.inf
-        if min(reciprocal_condition, of_rows) < MIN_RANK_RCOND:
-            return None
-    R_inverse, _ = lapack.dtrtri(R, lower=0)
-    R_inverse /= columns.scale[:, None]
-    R *= columns.scale
-    coordinates = columns.coordinates((R_inverse, R))
-    return coordinates if accurate else corrected(coordinates, parts)
-
-
-def _triangle_of(columns: _ScaledColumns) -> tuple[Floats, float]:
-    """Return the Cholesky factor of A, scaled, and its reciprocal condition; 0 if there is none."""
-    C = columns.correlation()
-    norm = np.abs(C).sum(axis=0).max()
-    # C is symmetric, so its transpose is C in the order of LAPACK.
-    R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
-    return R, float(lapack.dpocon(R, norm)[0]) if info == 0 else 0.0
+    return corrected(replace(plain, basis=V / roots, inverse=(V * roots).T), parts)
 
 
 def _factor_spectrum(
-    columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]
+    columns: ScaledColumns, C: Floats, rounding: float, parts: Sequence[Rows]
 ) -> Coordinates | None:
     """Return a factorisation of the moments without directions that are mere rounding.
 
     Squares lose half of the digits, so weak directions are checked against the rows; the result is
     None if one of them is more than rounding. The ridge is added afterwards.
     """
-    squares, V = np.linalg.eigh(replace(columns, ridge=0.0).correlation())
-    values = np.sqrt(np.maximum(squares, 0.0))
+    squares, V = np.linalg.eigh(_correlation(C, columns.scale, 0.0))
+    values, plain = np.sqrt(np.maximum(squares, 0.0)), columns.plain
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
-    weak = np.zeros((len(columns.center), int(np.count_nonzero(~kept))))
+    weak = np.zeros((len(plain.center), int(np.count_nonzero(~kept))))
     weak[columns.varying] = V[:, ~kept] / columns.scale[:, None]
-    gram = _gram_of(Frame(columns.center, False, columns.near), weak)
+    gram = _gram_of(Frame(plain.center, False, plain.near), weak)
     lengths = np.sqrt(np.diag(reduce_parts(parts, gram, np.add)))
     of_values = np.linalg.norm(columns.noise[:, None] * V[:, ~kept], axis=0)
     if (lengths > np.maximum(rounding * values.max(initial=0.0), of_values)).any():
         return None
-    part = shortest(V[:, kept], values[kept], columns.scale, columns.ridge)
+    part = shortest(V[:, kept], values[kept], columns.scale, plain.ridge)
     return corrected(columns.coordinates(part), parts)
 
 
-def _factor_rows(columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]) -> Coordinates:
+def _factor_rows(columns: ScaledColumns, rounding: float, parts: Sequence[Rows]) -> Coordinates:
     """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
 
     With an intercept, rows get a leading 1. The first row of the triangle then holds what is left
@@ -393,12 +363,25 @@ def _factor_rows(columns: _ScaledColumns, rounding: float, parts: Sequence[Rows]
     the rows about their mean. Without the leading 1, the difference of two collinear columns would
     look like a direction.
     """
-    first = int(columns.fit_intercept)
-    R = reduce_parts(parts, _triangle_of_rows(columns), _stack)
+    first, varying, scale = int(columns.plain.fit_intercept), columns.varying, columns.scale
+    center = columns.plain.center[varying]
+
+    def triangle(block: Block) -> Floats:
+        """Return the triangle of some rows, factorised in parts."""
+        triangles = []
+        for part in block.split(SPARSE_ROWS_AT_ONCE):
+            Z = np.ones((part.n_rows, first + len(varying)))
+            np.divide(to_numpy(part.X)[:, varying] - center, scale, out=Z[:, first:])
+            if part.weight is not None:
+                Z *= np.sqrt(part.weight)[:, None]
+            triangles.append(np.asarray(np.linalg.qr(Z, mode="r")))
+        return reduce(_stack, triangles)
+
+    R = reduce_parts(parts, triangle, _stack)
     _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
     kept = determined(values, Vt.T, columns.noise, rounding)
-    part = shortest(Vt[kept].T, values[kept], columns.scale, columns.ridge)
-    shift = R[0, 1:] / R[0, 0] * columns.scale if first else None
+    part = shortest(Vt[kept].T, values[kept], scale, columns.plain.ridge)
+    shift = R[0, 1:] / R[0, 0] * scale if first else None
     return corrected(columns.coordinates(part, shift), parts)
 
 
@@ -419,21 +402,6 @@ def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> Fa
     lines = np.vstack([values[pivot, None] * R.T, ridge**0.5 * np.eye(len(R))])
     triangle = np.linalg.qr(lines, mode="r")
     return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
-
-
-def _triangle_of_rows(columns: _ScaledColumns) -> Callable[[Block], Floats]:
-    """Return the kernel of a QR factorisation of the rows."""
-    varying, first = columns.varying, int(columns.fit_intercept)
-    center, scale = columns.center[varying], columns.scale
-
-    def triangle(block: Block) -> Floats:
-        Z = np.ones((block.n_rows, first + len(varying)))
-        np.divide(to_numpy(block.X)[:, varying] - center, scale, out=Z[:, first:])
-        if block.weight is not None:
-            Z *= np.sqrt(block.weight)[:, None]
-        return np.asarray(np.linalg.qr(Z, mode="r"))
-
-    return lambda block: reduce(_stack, map(triangle, block.split(SPARSE_ROWS_AT_ONCE)))
 
 
 def _stack(R: Floats, other: Floats) -> Floats:
@@ -462,7 +430,7 @@ def _gram_of(frame: Frame, basis: Floats) -> Callable[[Block], Floats]:
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))
         for part in block.split(SPARSE_ROWS_AT_ONCE) if sparse.issparse(block.X) else (block,):
-            view = frame.view(part)
+            view = View(part, frame)
             Z = view.dot(basis)
             total += to_numpy(view.weighted(Z).T @ Z)
         return total

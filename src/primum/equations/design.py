@@ -7,7 +7,7 @@ this would cancel. Products with triangular matrices take half as many operation
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import add
 from typing import Any
 
@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import bandwidth, blas
 
 from primum._typing import Floats, T
-from primum.rows import Block, Rows, library_of, of_converted, to_numpy
+from primum.rows import Block, Rows, library_of, to_numpy
 
 # A linear model: its coefficients (d,) and intercept, or (d, K) and (K,) for several classes.
 Linear = tuple[Floats, Any]
@@ -30,11 +30,6 @@ MAX_SENT_ONCE_BYTES = 2**18
 # With at least the first number of features, up to the second number of products are faster row by
 # row, because each row is then read once and in order.
 MIN_ROW_FEATURES, MAX_ROW_PRODUCTS = 16, 8
-
-
-def product(A: Floats, V: Floats) -> Floats:
-    """Return A V, in half the operations if V is a wide triangle."""
-    return times_triangle(np.array(A, order="C"), V) if is_wide_triangle(V) else A @ V
 
 
 def is_wide_triangle(V: Floats) -> bool:
@@ -78,20 +73,6 @@ class Frame:
         """Number of columns of the design matrix."""
         return len(self.center) + int(self.fit_intercept)
 
-    def view(self, block: Block, *, rough: bool = False) -> "View":
-        """Return a block of rows as rows of the design matrix.
-
-        If ``rough`` is True, rows in single precision on a device are multiplied as they are, which
-        is several times as fast, unless large means would cancel.
-        """
-        view = View(block, self)
-        double = view.xp is np or block.X.dtype == view.xp.float64
-        if sparse.issparse(block.X) or (self.near and (double or rough)):
-            view.rough = not double
-            return view
-        view.X, view.center = block.X - view.convert(self.center), None
-        return view
-
     def coefficients(self, coef: Floats, intercept: Floats | float) -> Floats:
         """Return the coefficients for design rows that give the scores ``X coef + intercept``.
 
@@ -124,42 +105,57 @@ class View:
     precision, and so are the products with them; ``sum`` and ``total`` are in double precision.
     """
 
-    def __init__(self, block: Block, frame: Frame) -> None:
+    def __init__(
+        self, block: Block, frame: Frame, *, rough: bool = False, as_is: bool = False
+    ) -> None:
+        """Centre the rows, unless products with them are to be corrected instead.
+
+        If ``rough`` is True, rows in single precision on a device are multiplied as they are, which
+        is several times as fast, unless large means would cancel. ``as_is`` leaves all rows as they
+        are.
+        """
         self.block, self.frame = block, frame
         self.X: Any = block.X
         self.center: Floats | None = frame.center
         self.rough = False
         self.xp: Any = np
         self.device: Any = None
-        if not (isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
+        is_sparse = sparse.issparse(block.X)
+        if not (isinstance(block.X, np.ndarray) or is_sparse):
             self.xp, self.device = library_of(block.X), block.X.device
+        if as_is:
+            return
+        double = self.xp is np or block.X.dtype == self.xp.float64
+        if is_sparse or (frame.near and (double or rough)):
+            self.rough = not double
+        else:
+            self.X, self.center = block.X - self.convert(frame.center), None
 
-    def dot(self, V: Floats) -> Any:
-        """Return the design rows times V."""
-        V, level = self._shifted(V)
-        product = self.X @ self.convert(V)
-        if self.xp is np:  # new memory would cost as much as the product
-            product += level
-            return product
-        return product + self.convert(level)
-
-    def dot_by_column(self, V: Floats) -> Any:
-        """Return the transpose of ``dot``, one row per column of V."""
-        if sparse.issparse(self.X):
-            return np.ascontiguousarray(self.dot(V).T)
-        V, level = self._shifted(V)
-        product = _product_by_column(self.X, V) if self.xp is np else self.convert(V.T) @ self.X.T
-        product += self.convert(level)[:, None]
-        return product
-
-    def _shifted(self, V: Floats) -> tuple[Floats, Floats]:
-        """Return (the part of V for the features, the constant added to each product)."""
-        first = int(self.frame.fit_intercept)
+    def dot(self, V: Floats, *, by_column: bool = False) -> Any:
+        """Return the design rows times V, or its transpose in C order: one row per column of V."""
+        # The part of V for the features, and the constant added to each product.
+        first, X, plain = int(self.frame.fit_intercept), self.X, self.xp is np
         features: Any = V[first:].astype(np.float32) if self.rough else V[first:]
-        level = V[0] if first else np.zeros(V.shape[1:])
+        constant = V[0] if first else np.zeros(V.shape[1:])
         if self.center is not None:
-            level = level - self.center @ features
-        return features, np.asarray(level, dtype=features.dtype)
+            constant = constant - self.center @ features
+        level = np.asarray(constant, dtype=features.dtype)
+        if by_column and not sparse.issparse(X):
+            few = features.shape[1] <= MAX_ROW_PRODUCTS if plain else False
+            if not plain:
+                product = self.convert(features.T) @ X.T
+            elif few and X.flags.c_contiguous and X.shape[1] >= MIN_ROW_FEATURES:
+                product = np.ascontiguousarray(np.dot(X, features).T)
+            else:  # np.dot, not the operator: for one row it calls the matrix-vector product
+                product = np.asarray(np.dot(features.T, X.T))
+            product += self.convert(level)[:, None]
+            return product
+        product = X @ self.convert(features)
+        if plain:  # new memory would cost as much as the product
+            product += level
+        else:
+            product = product + self.convert(level)
+        return np.ascontiguousarray(product.T) if by_column else product
 
     def sum(self, q: Any) -> Any:
         """Return the sum of the design rows, each times its entry of q and its weight.
@@ -183,8 +179,8 @@ class View:
         X = self.X[chosen] if self.xp is np else self.xp.take(self.X, chosen, axis=0)
         part = self.block.with_rows(to_numpy(chosen), X)
         if self.rough:
-            return self.frame.view(part)
-        picked = View(part, self.frame)
+            return View(part, self.frame)
+        picked = View(part, self.frame, as_is=True)
         picked.center = self.center
         return picked
 
@@ -226,14 +222,6 @@ def _sent(xp: Any, device: Any, content: bytes, dtype: str, shape: tuple[int, ..
     return xp.asarray(values.copy(), device=device)
 
 
-def _product_by_column(X: Floats, V: Floats) -> Floats:
-    """Return ``(X V)'`` in C order, computed in whichever order is faster."""
-    if X.flags.c_contiguous and X.shape[1] >= MIN_ROW_FEATURES and V.shape[1] <= MAX_ROW_PRODUCTS:
-        return np.ascontiguousarray(np.dot(X, V).T)
-    # np.dot, not the operator: for a single row it calls the faster matrix-vector product.
-    return np.asarray(np.dot(V.T, X.T))
-
-
 @dataclass(frozen=True)
 class GivenLabels:
     """Labels, or any numbers, stored explicitly: one, or one per class, for every row."""
@@ -264,21 +252,22 @@ class Design:
 
     def dot(self, V: Floats) -> Floats:
         """Return the design matrix times V, for all rows."""
-        frame, triangular = self.frame, is_wide_triangle(V)
+        frame = self.frame
         if self.n_rows == 0:
             return np.zeros((0, *V.shape[1:]))
+        triangular = len(V) >= MIN_TRIANGLE_SIZE and is_wide_triangle(V)
 
         def product(block: Block) -> Floats:
             if triangular and isinstance(block.X, np.ndarray):
                 return times_triangle(frame.expand(block.X), V)
-            return to_numpy(frame.view(block).dot(V))
+            return to_numpy(View(block, frame).dot(V))
 
         return self.rows.fill(product)
 
     def add_up(self, kernel: Callable[[View], T], *, rough: bool = False) -> T:
         """Return the sum of ``kernel(view)`` over all blocks of rows: one pass."""
-        view = partial(self.frame.view, rough=rough)
-        return self.rows.map_reduce(of_converted(kernel, view), add)
+        frame = self.frame
+        return self.rows.map_reduce(lambda block: kernel(View(block, frame, rough=rough)), add)
 
     def weighted_sum(self, q: Floats | Callable[[View], Any]) -> Floats:
         """Return the sum of the design rows, each times its weight and its label.

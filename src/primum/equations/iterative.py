@@ -22,7 +22,7 @@ from primum._typing import Floats
 from primum._warnings import warn
 from primum.equations.conjugate import Solved, conjugate_gradients
 from primum.equations.coordinates import NormalEquations, rank_tolerance
-from primum.equations.design import Frame
+from primum.equations.design import Frame, View
 from primum.equations.moments import gather_columns
 from primum.rows import Block, Rows, reduce_parts
 
@@ -61,7 +61,7 @@ class IterativeEquations(NormalEquations):
         frame, masked = Frame(self.center, False), self.varying * V
 
         def product_of(block: Block) -> Any:
-            view = frame.view(block)
+            view = View(block, frame)
             return view.sum(view.dot(masked))
 
         return self.ridge * V + self.varying * reduce_parts(self.parts, product_of, add)

@@ -80,10 +80,6 @@ class Moments:
         faint = (self.faint | other.faint | differs) & (np.abs(scatter.diagonal()) < FAINT)
         return Moments(weight, mean, scatter, faint, self.of_products or other.of_products)
 
-    def centred(self) -> "Moments":
-        """Return these moments: their mean is already removed."""
-        return self
-
     def scatter_about(self, center: Floats) -> Floats:
         """Return the scatter about a point other than the mean."""
         delta = self.mean - center
@@ -125,8 +121,10 @@ def gather_moments(parts: Sequence[Rows], further: Moments | None = None) -> Mom
     """
     present = [rows for rows in parts if rows.n_rows]
     total = reduce_parts(present, block_moments, merged_moments)
-    moments = (total if further is None else merged_moments(total, further)).centred()
-    refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
+    total = total if further is None else merged_moments(total, further)
+    moments = total.centred() if isinstance(total, RawMoments) else total
+    if moments.faint.any():
+        refuse_faint(moments.faint, bool((moments.scatter.diagonal() >= FAINT).any()))
     if not moments.of_products:
         return moments
     lost = moments.weight * moments.mean**2 > MAX_CANCELLATION * moments.scatter.diagonal()
@@ -170,7 +168,8 @@ def merged_moments(left: Moments | RawMoments, right: Moments | RawMoments) -> M
     """Return the moments of two sets of rows together."""
     if isinstance(left, RawMoments) and isinstance(right, RawMoments):
         return left.merge(right)
-    return left.centred().merge(right.centred())
+    left = left.centred() if isinstance(left, RawMoments) else left
+    return left.merge(right.centred() if isinstance(right, RawMoments) else right)
 
 
 def block_moments(block: Block) -> Moments | RawMoments:
@@ -180,75 +179,56 @@ def block_moments(block: Block) -> Moments | RawMoments:
         if not np.isfinite(raw.second.data).all():
             refuse_non_finite(block)
         return raw
+    X, weight, of_numpy = block.X, block.weight, isinstance(block.X, np.ndarray)
+    xp, device = library_of(X), None if of_numpy else X.device
     with np.errstate(invalid="ignore", over="ignore"):
-        moments = _dense_moments(block)
-    if not np.isfinite(moments.scatter.diagonal()).all():
+        # Sums about 0, if no column of the first rows has a mean above its standard deviation, and
+        # about the first row if not: mean^2 <= mean of squares - mean^2. A constant column must be
+        # 0, so that its mean is exact; the only one for which this holds is 0, unless its square
+        # underflows.
+        about_zero = weight is None and of_numpy
+        if about_zero:
+            first = X[:SPREAD_SAMPLE_ROWS]
+            sums, squares = first.sum(axis=0), np.einsum("ij,ij->j", first, first)
+            near = 2 * sums * sums <= len(first) * squares
+            about_zero = bool((near & ((squares >= FAINT) | (first[0] == 0))).all())
+        origin = np.zeros(X.shape[1]) if about_zero else xp.astype(X[0, :], xp.float64)
+        values = X if about_zero else X - origin
+
+        # The mean, relative to the origin, and the scatter about it.
+        if weight is None:
+            total = float(X.shape[0])
+            shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ values / total
+            mean, about_origin = to_numpy(shift), to_numpy(values.T @ values)
+            scatter = np.outer(mean, mean)
+            scatter *= total
+            np.subtract(about_origin, scatter, out=scatter)
+        else:
+            w, total = xp.asarray(weight, device=device), float(weight.sum())
+            shift = w @ values / total if total > 0 else xp.zeros_like(origin)
+            values -= shift
+            values *= xp.sqrt(w)[:, None]
+            scatter = to_numpy(values.T @ values)
+
+        # The difference loses at most a digit, except in columns whose mean is far from the origin:
+        # their products are computed from centred values.
+        if weight is None:
+            far = np.flatnonzero(~(total * mean**2 <= MAX_CANCELLATION * scatter.diagonal()))
+            if len(far):
+                index = far if of_numpy else xp.asarray(far, device=device)
+                columns = xp.take(values, index, axis=1) - xp.take(shift, index, axis=0)
+                lost = np.outer(to_numpy(xp.sum(columns, axis=0)), mean)
+                products = to_numpy(columns.T @ values) - lost
+                products[:, far] = to_numpy(columns.T @ columns)
+                scatter[far], scatter[:, far] = products, products.T
+
+        faint = scatter.diagonal() < FAINT
+        if faint.any():
+            of_faint = xp.take(values, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
+            faint[faint] = to_numpy(xp.any(of_faint != 0, axis=0))
+    if not np.isfinite(scatter.diagonal()).all():
         refuse_non_finite(block)
-    return moments
-
-
-def _dense_moments(block: Block) -> Moments:
-    X = block.X
-    xp, device = library_of(X), None if isinstance(X, np.ndarray) else X.device
-    if _about_zero(block):
-        origin, values = np.zeros(X.shape[1]), X
-    else:
-        origin = xp.astype(X[0, :], xp.float64)
-        values = X - origin
-    if block.weight is None:
-        total = float(X.shape[0])
-        shift = xp.ones(X.shape[0], dtype=xp.float64, device=device) @ values / total
-    else:
-        w, total = xp.asarray(block.weight, device=device), float(block.weight.sum())
-        shift = w @ values / total if total > 0 else xp.zeros_like(origin)
-        values -= shift
-        values *= xp.sqrt(w)[:, None]
-    scatter = to_numpy(values.T @ values)
-    if block.weight is None:
-        scatter = _about_mean(scatter, total, values, shift)
-    faint = scatter.diagonal() < FAINT
-    if faint.any():
-        of_faint = xp.take(values, xp.asarray(np.flatnonzero(faint), device=device), axis=1)
-        faint[faint] = to_numpy(xp.any(of_faint != 0, axis=0))
     return Moments(total, to_numpy(origin + shift), scatter, faint)
-
-
-def _about_zero(block: Block) -> bool:
-    """Return whether no column of the first rows has a mean above its standard deviation.
-
-    A constant column must be 0, so that its mean is exact.
-    """
-    if block.weight is not None or not isinstance(block.X, np.ndarray):
-        return False
-    X = block.X[:SPREAD_SAMPLE_ROWS]
-    total, squares = X.sum(axis=0), np.einsum("ij,ij->j", X, X)
-    # mean^2 <= mean of squares - mean^2. The only constant for which this holds is 0, unless its
-    # square underflows.
-    near = 2 * total * total <= len(X) * squares
-    return bool((near & ((squares >= FAINT) | (X[0] == 0))).all())
-
-
-def _about_mean(about_origin: Floats, n: float, values: Any, shift: Any) -> Floats:
-    """Return the scatter of a block about its mean, given its scatter about another origin.
-
-    ``values`` and ``shift``, the mean, are relative to that origin. The difference loses at most a
-    digit, except in columns whose mean is far from the origin: their products are computed from
-    centred values.
-    """
-    mean = to_numpy(shift)
-    scatter = np.outer(mean, mean)
-    scatter *= n
-    np.subtract(about_origin, scatter, out=scatter)
-    near = n * mean**2 <= MAX_CANCELLATION * scatter.diagonal()
-    if near.all():
-        return np.asarray(scatter)
-    xp, far = library_of(values), np.flatnonzero(~near)
-    index = far if isinstance(values, np.ndarray) else xp.asarray(far, device=values.device)
-    columns = xp.take(values, index, axis=1) - xp.take(shift, index, axis=0)
-    products = to_numpy(columns.T @ values) - np.outer(to_numpy(xp.sum(columns, axis=0)), mean)
-    products[:, far] = to_numpy(columns.T @ columns)
-    scatter[far], scatter[:, far] = products, products.T
-    return np.asarray(scatter)
 
 
 def _sparse_moments(block: Block) -> RawMoments:

@@ -29,7 +29,7 @@ def scores_of(view: View, V: Floats) -> Any:
     if V.ndim == 1 or view.xp is not np:
         return view.dot(V)
     V = V - V.mean(axis=1, keepdims=True)
-    others = view.dot_by_column(V[:, :-1])
+    others = view.dot(V[:, :-1], by_column=True)
     return np.concatenate([others, -others.sum(axis=0, keepdims=True)]).T
 
 
@@ -127,7 +127,7 @@ class LabelsInFrame(Labelling):
     frame: Frame
 
     def __call__(self, view: View) -> Any:  # noqa: D102
-        return self.labels(self.frame.view(view.block))
+        return self.labels(View(view.block, self.frame))
 
 
 def nearest(values: Floats, wanted: Floats) -> Index:

@@ -129,7 +129,7 @@ def _unpickled(total: Any, packed: list[Packed] | None, count: int, limit: int) 
         return Band(total, None, count, limit)
     pieces = []
     for positions, rows, frame, center in packed:
-        view = View(rows, frame)
+        view = View(rows, frame, as_is=True)
         view.center = center
         pieces.append((positions, view))
     return Band(total, pieces, count, limit)
@@ -276,7 +276,7 @@ class StreamedColumns:
         of_rows = GivenLabels(q) if isinstance(q, np.ndarray) else q
 
         def gaps_of(view: View) -> Any:
-            here, q, P = sets_at(labels, view), of_rows(view), view.dot_by_column(V)
+            here, q, P = sets_at(labels, view), of_rows(view), view.dot(V, by_column=True)
             parts = (P[k : k + n_entries, :].T for k in range(0, P.shape[0], n_entries))
             return view.xp.stack(
                 [view.total(here.slack(p if labels.shape else p[:, 0], q)) for p in parts]
@@ -286,7 +286,7 @@ class StreamedColumns:
 
     def take(self, index: Index) -> Floats:
         """Return ``M_J``, not weighted."""
-        view = self.design.frame.view(self.design.rows.take(index))
+        view = View(self.design.rows.take(index), self.design.frame)
         return np.asarray(view.dot(self.B.T)).T
 
     def products(self, index: Index) -> Floats:
@@ -319,7 +319,7 @@ class StreamedColumns:
         B_t, frame = self.B.T, self.design.frame
 
         def lengths_of(block: Block) -> Floats:
-            view = frame.view(block)
+            view = View(block, frame)
             M_t = view.dot(B_t)
             return np.asarray(to_numpy(view.xp.sqrt(view.xp.sum(M_t * M_t, axis=1))))
 
@@ -360,7 +360,7 @@ class StreamedColumns:
         V = np.concatenate([part.reshape(-1, n_entries) for part in (normal, q.V)], axis=1)
 
         def sums_of(view: View) -> Any:
-            xp, P = view.xp, view.dot_by_column(V)
+            xp, P = view.xp, view.dot(V, by_column=True)
             p, on_plane = P[:n_entries, :].T, P[n_entries:, :].T
             if not labels.shape:
                 p, on_plane = p[:, 0], on_plane[:, 0]

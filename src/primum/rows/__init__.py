@@ -10,7 +10,6 @@ from primum.rows.base import (
     is_outside,
     joined_weights,
     library_of,
-    of_converted,
     open_rows,
     reduce_parts,
     refuse_non_finite,

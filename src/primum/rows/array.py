@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import sparse
 
 from primum._threads import block_threads, in_threads
 from primum._typing import Floats, Index, T
-from primum.rows.base import Block, BlockMemory, Rows, to_numpy
+from primum.rows.base import Block, Rows, to_numpy
 
 # A block of this many numbers (4 MB in float64) is small compared with memory, and large enough
 # that threads seldom wait for each other between two NumPy calls.
@@ -54,30 +55,57 @@ class ArrayRows(Rows):
         self.array, self.index, self.weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)
-        self._reader = _reader_of(array)
-        self.single, self.dense = self._reader.single, not sparse.issparse(array)
-        if self.single:
-            self.collectable = DEVICE_COLLECTABLE_NUMBERS
+        self.xp: Any = np
+        self.device: Any = None
+        self.dense, numbers = not sparse.issparse(array), float(BLOCK_NUMBERS)
+        of_row = float(max(1, array.shape[1]))
+        if not self.dense:
+            # The results computed from a row often have more numbers than the row itself.
+            of_row = array.nnz / max(1, array.shape[0]) + 32.0
+            numbers = max(numbers, MIN_VALUES_PER_COLUMN * array.shape[1])
+        elif not isinstance(array, np.ndarray):
+            self.xp, self.device = device_of(array)
+            self.single = array.dtype == self.xp.float32
+            if self.single:
+                self.collectable = DEVICE_COLLECTABLE_NUMBERS
+            if "cpu" not in str(self.device).lower():
+                numbers = array.shape[0] * array.shape[1] // DEVICE_BLOCKS
+                numbers = max(MIN_DEVICE_BLOCK_NUMBERS, numbers)
+        self.rows_per_block = max(1, int(numbers / of_row))
 
     def map(self, kernel: Callable[[Block], T]) -> Iterator[T]:  # noqa: D102
         self.passes += 1
-        size = self._reader.rows_per_block
+        size = self.rows_per_block
         starts = range(0, self.n_rows, size)
         enough = len(starts) // MIN_BLOCKS_PER_THREAD
-        threads = min(block_threads(), enough) if self._reader.threads and enough > 1 else 1
+        threads = min(block_threads(), enough) if self.xp is np and enough > 1 else 1
 
         def work(start: int) -> T:
-            return kernel(self._block(start, slice(start, min(start + size, self.n_rows))))
+            return kernel(self.block(start, slice(start, min(start + size, self.n_rows))))
 
         return in_threads(work, starts, threads) if threads > 1 else map(work, starts)
 
-    def _block(self, start: int, where: slice | Index) -> Block:
+    def block(self, start: int, where: slice | Index) -> Block:
+        """Return the rows at some positions as a block: float64, but on a device as they are."""
         chosen = where if self.index is None else self.index[where]
         weight = None if self.weight is None else self.weight[where]
-        return Block(start, self._reader.read(self.array, chosen), weight)
+        if isinstance(self.array, np.ndarray):
+            X: Any = np.asarray(self.array[chosen], dtype=np.float64)
+        elif not self.dense and isinstance(chosen, slice):
+            part = _slice(self.array, chosen.start, chosen.stop)
+            X = part.astype(np.float64, copy=False)
+        elif not self.dense:
+            X = self.array[chosen].astype(np.float64, copy=False)
+        # Single precision is not converted here: the first operation on a block subtracts
+        # something in double precision, which converts it without an extra pass over memory.
+        elif isinstance(chosen, slice):
+            X = self.array[chosen, :]
+        else:
+            X = self.xp.take(self.array, self.xp.asarray(chosen, device=self.device), axis=0)
+        return Block(start, X, weight)
 
     def take(self, index: Index) -> Block:  # noqa: D102
-        block = self._block(0, _as_slice(index))
+        block = self.block(0, _as_slice(index))
         if sparse.issparse(block.X):
             return block
         return replace(block, X=to_numpy(block.X).astype(float, copy=False))
@@ -95,17 +123,17 @@ class LabeledRows:
     y: Floats
     weight: Floats | None = None
 
-    @property
+    @cached_property
     def rows(self) -> ArrayRows:
         """The features as rows."""
         return ArrayRows(self.X, weight=self.weight)
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Sum of the weights."""
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
-    @property
+    @cached_property
     def root(self) -> Floats:
         """The square root of every row's weight."""
         return np.ones(len(self.y)) if self.weight is None else np.sqrt(self.weight)
@@ -116,78 +144,17 @@ def as_dense(X: Any) -> Floats:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
-class _DenseReader:
-    """Reads blocks of a NumPy array, and is the base of the other readers."""
+def device_of(array: Any) -> tuple[Any, Any]:
+    """Return the library and the device of an array of another library than NumPy."""
+    from primum._sklearn import get_namespace_and_device
 
-    threads, single = True, False
-
-    def __init__(self, array: Any) -> None:
-        self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
-
-    def read(self, array: Any, chosen: slice | Index) -> Any:
-        return np.asarray(array[chosen], dtype=np.float64)
-
-
-class _ConvertingReader(_DenseReader):
-    """Reads blocks of a NumPy array that is not in double precision, reusing memory."""
-
-    def __init__(self, array: Any) -> None:
-        super().__init__(array)
-        self._memory = BlockMemory()
-
-    def read(self, array: Any, chosen: slice | Index) -> Any:
-        rows = array[chosen]
-        X = self._memory.empty(*rows.shape)
-        X[:] = rows
-        return X
-
-
-class _SparseReader(_DenseReader):
-    """Reads blocks of a CSR array, sized by the number of stored values."""
-
-    def __init__(self, array: Any) -> None:
-        stored = array.nnz / max(1, array.shape[0])
-        numbers = max(BLOCK_NUMBERS, MIN_VALUES_PER_COLUMN * array.shape[1])
-        # The results computed from a row often have more numbers than the row itself.
-        self.rows_per_block = max(1, int(numbers / (stored + 32.0)))
-
-    def read(self, array: Any, chosen: slice | Index) -> Any:
-        if isinstance(chosen, slice):
-            return _slice(array, chosen.start, chosen.stop).astype(np.float64, copy=False)
-        return array[chosen].astype(np.float64, copy=False)
-
-
-class _DeviceReader(_DenseReader):
-    """Reads blocks of an array of another library, on its own device."""
-
-    threads = False
-
-    def __init__(self, array: Any) -> None:
-        from primum._sklearn import get_namespace_and_device
-
-        self.xp, _, self.device = get_namespace_and_device(array)
-        if self.xp.zeros(1, dtype=self.xp.float64, device=self.device).dtype != self.xp.float64:
-            raise ValueError(
-                "The array library computes in single precision only: enable double precision, in "
-                "JAX with jax.config.update('jax_enable_x64', True)."
-            )
-        self.single = array.dtype == self.xp.float32
-        on_cpu = "cpu" in str(self.device).lower()
-        large = max(MIN_DEVICE_BLOCK_NUMBERS, array.shape[0] * array.shape[1] // DEVICE_BLOCKS)
-        self.rows_per_block = max(1, (BLOCK_NUMBERS if on_cpu else large) // max(1, array.shape[1]))
-
-    def read(self, array: Any, chosen: slice | Index) -> Any:
-        # Single precision is not converted here: the first operation on a block subtracts
-        # something in double precision, which converts it without an extra pass over memory.
-        if isinstance(chosen, slice):
-            return array[chosen, :]
-        return self.xp.take(array, self.xp.asarray(chosen, device=self.device), axis=0)
-
-
-def _reader_of(array: Any) -> _DenseReader:
-    if isinstance(array, np.ndarray):
-        return _DenseReader(array)
-    return _SparseReader(array) if sparse.issparse(array) else _DeviceReader(array)
+    xp, _, device = get_namespace_and_device(array)
+    if xp.zeros(1, dtype=xp.float64, device=device).dtype != xp.float64:
+        raise ValueError(
+            "The array library computes in single precision only: enable double precision, in "
+            "JAX with jax.config.update('jax_enable_x64', True)."
+        )
+    return xp, device
 
 
 def _as_slice(index: Index) -> slice | Index:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from primum._typing import AnyArray, Floats, Index, S, T
+from primum._typing import AnyArray, Floats, Index, T
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _shifted(kernel: Callable[[Block], T], start: int) -> Callable[[Block], T]:
         first = block.start if block.first is None else block.first
         return replace(block, start=block.start + start, first=first)
 
-    return of_converted(kernel, move)
+    return lambda block: kernel(move(block))
 
 
 def reduce_parts(
@@ -174,11 +174,6 @@ def reduce_parts(
 ) -> T:
     """Combine ``kernel(block)`` over all blocks of several kinds of rows; some may be empty."""
     return reduce(combine, (rows.map_reduce(kernel, combine) for rows in parts if rows.n_rows))
-
-
-def of_converted(kernel: Callable[[S], T], convert: Callable[[Block], S]) -> Callable[[Block], T]:
-    """Return a kernel that is applied to ``convert(block)``."""
-    return lambda block: kernel(convert(block))
 
 
 def within(index: Index, start: int, n_rows: int) -> Index:

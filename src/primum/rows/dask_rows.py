@@ -20,7 +20,7 @@ from scipy import sparse
 from primum._lazy import needed
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index, T
-from primum.rows.array import _ConvertingReader, _DenseReader, _reader_of
+from primum.rows.array import BLOCK_NUMBERS, ArrayRows
 from primum.rows.base import (
     Block,
     BlockMemory,
@@ -246,7 +246,7 @@ def _apply_partition(kernel: Callable[[Block], AnyArray], empty: AnyArray, *wher
 def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | None) -> Any:
     """Return some rows of a partition; ``visited_at`` is its start if an earlier pass read it."""
     part = _checked(part, number, n_rows)
-    X = _reader(part).read(part, chosen)
+    X = _reader(part).read(chosen)
     if visited_at is not None:
         block = Block(visited_at, X, source=f"partition {number}", names=_names(part))
         refuse_changed(block, visited_at + chosen)
@@ -259,7 +259,7 @@ def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     size = min(reader.rows_per_block, MAX_ROWS_PER_BLOCK)
     for first in range(0, n_rows, size):
         chosen = slice(first, min(first + size, n_rows))
-        yield Block(start + first, reader.read(part, chosen), source=source, names=names)
+        yield Block(start + first, reader.read(chosen), source=source, names=names)
 
 
 def _names(part: Any) -> list[str] | None:
@@ -280,25 +280,47 @@ def _checked(part: Any, number: int, n_rows: int) -> Any:
     return as_csr(part) if sparse.issparse(part) else part
 
 
-def _reader(part: Any) -> _DenseReader:
-    if isinstance(part, np.ndarray) and part.dtype != np.float64:
-        return _ConvertingReader(part)
-    return _FrameReader(part) if hasattr(part, "iloc") else _reader_of(part)
+def _reader(part: Any) -> "_ArrayReader | _ConvertingReader":
+    """Return an object that reads rows of a partition in double precision."""
+    frame = hasattr(part, "iloc")
+    if frame or (isinstance(part, np.ndarray) and part.dtype != np.float64):
+        return _ConvertingReader(part, frame=frame)
+    return _ArrayReader(part)
 
 
-class _FrameReader(_DenseReader):
-    """Reads blocks of a pandas DataFrame, reusing memory if all columns share a NumPy dtype."""
+class _ArrayReader:
+    """Reads rows of an array, dense in double precision or sparse."""
 
-    def __init__(self, frame: Any) -> None:
-        super().__init__(frame)
+    def __init__(self, part: Any) -> None:
+        self.rows = ArrayRows(part)
+        self.rows_per_block = self.rows.rows_per_block
+
+    def read(self, chosen: slice | Index) -> Any:
+        return self.rows.block(0, chosen).X
+
+
+class _ConvertingReader:
+    """Reads rows of another dtype, reusing memory.
+
+    Of a DataFrame, memory is reused if all columns share a NumPy dtype: pandas itself converts
+    extension dtypes and mixed ones to double precision.
+    """
+
+    def __init__(self, part: Any, *, frame: bool) -> None:
+        self.part, self.frame = part, frame
+        self.rows_per_block = max(1, BLOCK_NUMBERS // max(1, part.shape[1]))
         self._memory = BlockMemory()
-        kinds = set(frame.dtypes)
+        kinds = set(part.dtypes) if frame else set()
         of_numpy = len(kinds) == 1 and isinstance(kinds.pop(), np.dtype)
-        # pandas itself converts extension dtypes and mixed ones to double precision.
         self._options = {} if of_numpy else {"dtype": np.float64, "na_value": np.nan}
 
-    def read(self, frame: Any, chosen: slice | Index) -> Floats:
-        values = frame.iloc[chosen].to_numpy(**self._options)
+    def read(self, chosen: slice | Index) -> Floats:
+        if not self.frame:
+            rows = self.part[chosen]
+            X = self._memory.empty(*rows.shape)
+            X[:] = rows
+            return X
+        values = self.part.iloc[chosen].to_numpy(**self._options)
         if values.dtype == np.float64:
             return np.asarray(values)
         X = self._memory.empty(*values.T.shape).T  # stored by column, as in pandas

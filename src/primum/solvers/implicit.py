@@ -346,10 +346,10 @@ def measure_labels(
     V = np.concatenate(directions, axis=1)
 
     def scores_only(view: View) -> Measured:
-        return compare_scores(view, view.dot_by_column(of_models), rounding)
+        return compare_scores(view, view.dot(of_models, by_column=True), rounding)
 
     def everything(view: View) -> Measured:
-        P, slack = view.dot_by_column(V), None
+        P, slack = view.dot(V, by_column=True), None
 
         def products(first: int) -> Any:
             return P[first : first + K, :].T if K > 1 else P[first, :]

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from primum._typing import Floats
+from primum.equations import View
 from primum.labellings.labelling import HyperplaneLabels, Labelling
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import LOSS_ROUNDING, FormedColumns, LabelProblem, Solution, centred
@@ -245,5 +246,5 @@ def _by_row(tie: NearestTwin, labels: Floats | Labelling) -> Floats | Labelling:
     streamed = tie.columns.streamed
     if streamed is not None and streamed.design.rows.in_memory:
         rows, frame = streamed.design.rows, streamed.design.frame
-        return rows.fill(lambda block: to_numpy(labels(frame.view(block))))
+        return rows.fill(lambda block: to_numpy(labels(View(block, frame))))
     return labels

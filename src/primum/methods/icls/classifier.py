@@ -23,7 +23,7 @@ from primum._sklearn import Interval, StrOptions
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum._warnings import warn
-from primum.equations import GivenLabels
+from primum.equations import GivenLabels, View
 from primum.labellings import METRICS, Labelling
 from primum.methods.base import fitting, unfitted_like, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase, LeastSquaresClassifier
@@ -119,7 +119,7 @@ def labels_of(
     def label(block: Block) -> Floats:
         moved = replace(block, start=block.start + before)
         if isinstance(labels, Labelling):
-            return restore(to_numpy(labels(frame.view(moved))))
+            return restore(to_numpy(labels(View(moved, frame))))
         return restore(to_numpy(labels[moved.where]))
 
     n_scores = coef.shape[0]

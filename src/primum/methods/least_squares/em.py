@@ -61,7 +61,7 @@ from sklearn.exceptions import ConvergenceWarning
 from primum._sklearn import StrOptions
 from primum._typing import Floats, Index
 from primum._warnings import warn
-from primum.equations import Coordinates, Design, Linear, NormalEquations
+from primum.equations import Coordinates, Design, Linear, NormalEquations, View
 from primum.equations.conjugate import RESIDUAL_TOLERANCE, conjugate_gradients
 from primum.equations.coordinates import EPS
 from primum.equations.iterative import MAX_RESIDUAL, IterativeEquations
@@ -118,7 +118,7 @@ def curved_product(parts: Sequence[CurvedRows], V: Floats) -> Floats:
     def of_part(design: Design, curvature: RowCurvature) -> Floats:
         def block_product(block: Block) -> Floats:
             weight = curvature.weight[block.where]
-            view = design.frame.view(replace(block, weight=weight))
+            view = View(replace(block, weight=weight), design.frame)
             return view.sum(view.convert(curvature.times(to_numpy(view.dot(V)), block.where)))
 
         return design.rows.map_reduce(block_product, np.add)
