@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from primum import SafeClassifier
 from primum.judging.held_out import HeldOut
-from primum.reading.data import read_arguments
+from primum.reading.data import read_rows
 from primum.reading.folds import read_repeated_folds
 from primum.safe.candidates import DEFAULT, Supervised
 from primum.safe.candidates.own import Team, choose_candidates
@@ -56,7 +56,7 @@ class StacksClassifier(SafeClassifier):
     """The stacks with and without further candidates, of one set of out-of-fold scores."""
 
     def fit(self, X, y):  # noqa: D102
-        given = read_arguments(self, X, y)
+        given = read_rows(self, X, y)
         self.classes_ = given.labels.classes
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)

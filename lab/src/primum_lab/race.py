@@ -31,7 +31,7 @@ from primum._typing import Floats
 from primum.comparison.plan import rng_for
 from primum.comparison.store import ResultStore, identity_of_data
 from primum.judging.difference import holm
-from primum.reading.data import read_arguments, read_numbers
+from primum.reading.data import read_numbers, read_rows
 from primum.safe.candidates import BASELINE as PARTS_OF_BASELINE
 from primum.safe.candidates import CANDIDATES, DEFAULT, Candidate, CandidateModel
 from primum.safe.candidates.base import prepare
@@ -88,7 +88,7 @@ class RaceClassifier(SafeClassifier):
 
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None) -> Self:  # type: ignore[override]  # noqa: D102
         super().fit(X, y, X_unlabeled)
-        given = read_arguments(self, X, y, X_unlabeled)
+        given = read_rows(self, X, y, X_unlabeled)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = shared_rows(given, seed, self.standardize, None, self.n_jobs)
         targets = Targets.of_classes(given.labels.codes, len(self.classes_))

@@ -32,6 +32,13 @@ MAX_SENT_ONCE_BYTES = 2**18
 MIN_ROW_FEATURES, MAX_ROW_PRODUCTS = 16, 8
 
 
+def product(A: Floats, V: Floats) -> Floats:
+    """Return A V, in half the operations if V is a wide triangle."""
+    if len(V) < MIN_TRIANGLE_SIZE or not is_wide_triangle(V):
+        return A @ V
+    return times_triangle(np.array(A, order="C"), V)
+
+
 def is_wide_triangle(V: Floats) -> bool:
     """Return whether V is upper triangular, and large enough for that to save time."""
     square = V.ndim == 2 and V.shape[0] == V.shape[1] >= MIN_TRIANGLE_SIZE

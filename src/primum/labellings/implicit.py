@@ -54,7 +54,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.equations import Linear, by_row
 from primum.equations.coordinates import MIN_ACCURATE_RCOND, coordinates_of
-from primum.equations.design import MIN_TRIANGLE_SIZE, View, is_wide_triangle, times_triangle
+from primum.equations.design import View, product
 from primum.equations.normal import forms_normal_matrix
 from primum.labellings.family import (
     DETERMINED_TOLERANCE,
@@ -214,9 +214,7 @@ def _columns(family: LeastSquaresFamily, W: Floats) -> ProblemColumns:
         of_columns = coordinates.weight**0.5 * (W @ of_unlabeled[0]) if first else None
         return ColumnSums(of_columns, np.asarray(W @ of_unlabeled @ W.T))
 
-    if len(W) >= MIN_TRIANGLE_SIZE and is_wide_triangle(W.T):
-        return family.columns(times_triangle(np.array(T, order="C"), W.T).T, known_sums)
-    return family.columns((T @ W.T).T, known_sums)
+    return family.columns(product(T, W.T).T, known_sums)
 
 
 def without_level(problem: LabelProblem, fit_intercept: bool) -> LabelProblem:

@@ -28,12 +28,11 @@ from primum._typing import AnyArray, Floats, Index
 from primum.equations import Linear, kernel_ridge
 from primum.methods import base
 from primum.reading.data import (
-    ClassArguments,
+    ClassRows,
     in_memory,
     locating_bad_values,
-    read_arguments,
+    read_rows,
     refuse_other_library,
-    split_rows,
     stack_rows,
 )
 from primum.rows import LabeledRows, joined_weights
@@ -95,17 +94,17 @@ class KernelClassifier(
         return self
 
     @abstractmethod
-    def _fit_given(self, given: ClassArguments) -> None:
+    def _fit_given(self, given: ClassRows) -> None:
         """Fit to validated arguments."""
 
-    def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> ClassArguments:
+    def _read(self, X: Any, y: Any, X_unlabeled: Any, *more: Any, **partial: Any) -> ClassRows:
         """Validate the arguments of ``fit``."""
         if self._precomputed and X_unlabeled is not None:
             raise ValueError(
                 "With kernel='precomputed', X is the kernel matrix of all rows, so X_unlabeled "
                 "must be None: include the unlabelled rows in X, with unknown labels in y."
             )
-        given = read_arguments(self, X, y, X_unlabeled, *more, **partial)
+        given = read_rows(self, X, y, X_unlabeled, *more, **partial)
         refuse_other_library(self, given.home)
         if self._precomputed and sparse.issparse(given.X):
             raise ValueError("With kernel='precomputed', X is sparse: pass a dense kernel matrix.")
@@ -116,7 +115,7 @@ class KernelClassifier(
             )
         return given
 
-    def _kernel_rows(self, given: ClassArguments, unlabeled: bool) -> KernelRows:
+    def _kernel_rows(self, given: ClassRows, unlabeled: bool) -> KernelRows:
         """Return the labelled rows that have weight, then the unlabelled ones if they are used."""
         labels = given.labels
         index = labels.labeled[given.known]
@@ -406,9 +405,9 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         """
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
-    def _fit_given(self, given: ClassArguments) -> None:
+    def _fit_given(self, given: ClassRows) -> None:
         rows = self._kernel_rows(given, unlabeled=False)
-        labeled = split_rows(given).labeled
+        labeled = given.labeled
         self._fit_kernel(given.labels.classes, rows, self._kernel_matrix(rows), labeled)
 
     def _fit_kernel(

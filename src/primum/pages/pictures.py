@@ -20,7 +20,7 @@ from primum.methods import ICLSClassifier, ICLSClassifierCV, ICLSRegressorCV, Le
 from primum.methods.icls.constraint_set import constraint_set
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.least_squares.tuning import Tuned
-from primum.reading.data import read_training_data
+from primum.reading.data import read_rows
 from primum.rows import LabeledRows
 
 TWIN = "supervised"
@@ -171,7 +171,7 @@ def plot_constraint_set(
     if ax is None:
         ax = new_figure(6, 4.5).add_subplot()
     if vertices.shape[1] == 1:
-        labeled = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight).labeled
+        labeled = read_rows(clone(clf), X, y, X_unlabeled, sample_weight).labeled
         _draw_interval(ax, vertices[:, 0], points, labeled, clf.supervised_.alpha)
     else:
         _draw_polygon(ax, vertices, points, clf.fit_intercept)

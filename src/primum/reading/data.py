@@ -5,9 +5,10 @@ Rows of weight zero are treated as if they were absent, and further unlabelled r
 memory, in files or on a cluster.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic
 
 import numpy as np
@@ -25,7 +26,6 @@ from primum._sklearn import (
 )
 from primum._typing import AnyArray, Floats, Index
 from primum._words import listed
-from primum.equations import Span
 from primum.labellings import LabelSet, Simplex, centres_of
 from primum.reading.labels import (
     KnownLabels,
@@ -271,67 +271,13 @@ MIN_WEIGHT = 1e-150
 
 
 @dataclass(frozen=True)
-class TrainingData(Generic[SomeKnown]):
-    """Labelled and unlabelled rows; rows of weight zero are left out.
+class TrainingRows(Generic[SomeKnown]):
+    """All that ``fit`` was given, validated; rows of weight zero are left out of a fit.
 
-    Labels, known or not, are one number per row for two classes and for regression, and one per
-    class for K > 2. ``known`` is the content of y. There are ``n_unlabeled`` unlabelled rows in the
-    user's order, first those of X, then the ``n_more`` of X_unlabeled; ``present`` indexes those of
-    X that have weight (None: all). ``home`` is the array library and device of the rows if they are
-    not NumPy arrays. ``sets`` are the label sets of the unlabelled rows of X, of weight zero or not
-    (None: any label).
-    """
-
-    known: SomeKnown
-    labeled: LabeledRows
-    unlabeled: Rows
-    present: Index | None
-    n_unlabeled: int
-    n_more: int
-    home: ArrayBackend | None = None
-    sets: LabelSet | None = None
-
-    @property
-    def label_set(self) -> LabelSet | None:
-        """The label sets of the unlabelled rows that have weight, in order; None: any label."""
-        if self.sets is None or self.present is None:
-            return self.sets
-        return self.sets.take(self.present)
-
-    @property
-    def classes(self: "TrainingData[KnownLabels]") -> AnyArray:
-        """The classes."""
-        return self.known.classes
-
-    def in_span(self, span: Span) -> "TrainingData[SomeKnown]":
-        """Return the rows in coordinates of their span."""
-        L = len(self.labeled.y)
-        return replace(
-            self,
-            labeled=replace(self.labeled, X=span.rows[:L]),
-            unlabeled=ArrayRows(span.rows[L:], weight=self.unlabeled.weight),
-        )
-
-    def for_all_rows(self, q: Floats) -> Floats:
-        """Return q for all unlabelled rows; those of weight zero get the centre of their set."""
-        if self.present is None:
-            return q
-        if self.sets is None:
-            n_classes = 2 if q.ndim == 1 else q.shape[1]
-            labels = np.full((self.n_unlabeled, *q.shape[1:]), 1.0 / n_classes)
-        else:
-            labels = centres_of(self.sets, self.n_unlabeled)
-        labels[self.n_unlabeled - self.n_more :] = to_numpy(q)[len(self.present) :]
-        labels[self.present] = to_numpy(q)[: len(self.present)]
-        return labels
-
-
-@dataclass(frozen=True)
-class FitArguments(Generic[SomeKnown]):
-    """The validated arguments of ``fit``: X, its labels and weights (None: 1), and further rows.
-
-    ``home`` is the array library and device of X if it is not a NumPy array. ``sets`` are the label
-    sets of the unlabelled rows of X (None: any label).
+    ``X`` are its rows, ``labels`` the content of y, ``weight`` the weights of X (None: 1), and
+    ``more`` the further unlabelled rows, wherever they are. ``home`` is the array library and
+    device of X if it is not a NumPy array, and ``sets`` are the label sets of the unlabelled rows
+    of X (None: any label).
     """
 
     X: AnyArray
@@ -341,93 +287,152 @@ class FitArguments(Generic[SomeKnown]):
     home: ArrayBackend | None
     sets: LabelSet | None = None
 
-    @property
+    @cached_property
     def known(self) -> Index:
         """Positions, among the labelled rows, of those that have weight."""
-        return _with_weight(self.labels.labeled, self.weight)
+        index, weight = self.labels.labeled, self.weight
+        return np.arange(len(index)) if weight is None else np.flatnonzero(weight[index] > 0)
 
-    @property
+    @cached_property
     def unknown(self) -> Index:
         """Positions, among the unlabelled rows of X, of those that have weight."""
-        return _with_weight(self.labels.unlabeled, self.weight)
+        index, weight = self.labels.unlabeled, self.weight
+        return np.arange(len(index)) if weight is None else np.flatnonzero(weight[index] > 0)
+
+    @cached_property
+    def labeled(self) -> LabeledRows:
+        """The labelled rows with weight: one label each, or one per class for K > 2 classes."""
+        rows, weight = self.labels.labeled[self.known], self.weight
+        X = ArrayRows(self.X).take(rows).X
+        weight = None if weight is None else weight[rows]
+        return LabeledRows(X, self.labels.targets[self.known], weight)
+
+    @cached_property
+    def unlabeled(self) -> Rows:
+        """The unlabelled rows with weight: those of X, then the further ones."""
+        rows, weight = self.labels.unlabeled[self.unknown], self.weight
+        of_X = ArrayRows(self.X, rows, None if weight is None else weight[rows])
+        return chain([of_X, self.more])
+
+    @property
+    def label_set(self) -> LabelSet | None:
+        """The label sets of the unlabelled rows that have weight, in order; None: any label."""
+        if self.sets is None or len(self.unknown) == len(self.labels.unlabeled):
+            return self.sets
+        return self.sets.take(self.unknown)
 
     def weight_of(self, index: Index) -> Floats | None:
         """Return the weights of rows of X; None: 1."""
         return None if self.weight is None else self.weight[index]
 
-
-# The training data and the arguments of classifiers and of regressors.
-ClassData = TrainingData[KnownLabels]
-NumberData = TrainingData[KnownTargets]
-ClassArguments = FitArguments[KnownLabels]
-NumberArguments = FitArguments[KnownTargets]
-
-
-def read_arguments(
-    estimator: BaseEstimator, *arguments: Any, multi_class: bool = True, **partial: Any
-) -> ClassArguments:
-    """Validate (X, y, X_unlabeled, sample_weight) and partial labels for a classifier's ``fit``.
-
-    More than two classes raise an error, unless ``multi_class``.
-    """
-
-    def read(y: Any, n_rows: int) -> tuple[KnownLabels, LabelSet | None]:
-        return _read_labels(estimator, y, n_rows, multi_class, **partial)
-
-    given = _read_arguments(estimator, read, *arguments)
-    check_every_class_has_weight(given.labels, given.weight)
-    return given
+    def for_all_rows(self, q: Floats) -> Floats:
+        """Return q for all unlabelled rows; those of weight zero get the centre of their set."""
+        n, present = len(self.labels.unlabeled), self.unknown
+        if len(present) == n:
+            return q
+        if self.sets is None:
+            n_classes = 2 if q.ndim == 1 else q.shape[1]
+            labels = np.full((n + self.more.n_rows, *q.shape[1:]), 1.0 / n_classes)
+        else:
+            labels = centres_of(self.sets, n + self.more.n_rows)
+        labels[n:] = to_numpy(q)[len(present) :]
+        labels[present] = to_numpy(q)[: len(present)]
+        return labels
 
 
-def read_regression_arguments(
-    estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
-) -> NumberArguments:
-    """Validate (X, y, X_unlabeled, sample_weight) and bounds for a regressor's ``fit``."""
-    common = getattr(estimator, "bounds", None)
-    given = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
-    if hasattr(estimator, "bounds"):
-        given.labels.check_bounded(given.more.n_rows)
-    return given
+# The rows of classifiers and of regressors.
+ClassRows = TrainingRows[KnownLabels]
+NumberRows = TrainingRows[KnownTargets]
 
 
-def read_numbers(
-    estimator: BaseEstimator, *arguments: Any, bounds: Any = None, target_bounds: Any = None
-) -> NumberArguments:
-    """Validate (X, y, X_unlabeled, sample_weight) and bounds, which are optional."""
-
-    def read(y: Any, n_rows: int) -> tuple[KnownTargets, LabelSet]:
-        targets = read_targets(y, n_rows, bounds, on_this_machine(target_bounds))
-        return targets, targets.sets
-
-    given = _read_arguments(estimator, read, *arguments)
-    if len(given.known) == 0:
-        raise ValueError(
-            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
-        )
-    return given
-
-
-def _read_arguments(
+def read_rows(
     estimator: BaseEstimator,
-    read: Callable[[Any, int], tuple[SomeKnown, LabelSet | None]],
     X: Any,
     y: Any,
     X_unlabeled: Any = None,
     sample_weight: Any = None,
-) -> FitArguments[SomeKnown]:
-    """Validate the arguments of ``fit``.
+    *,
+    possible: Any = None,
+    label_bounds: Any = None,
+    multi_class: bool = True,
+) -> ClassRows:
+    """Validate the arguments of a classifier's ``fit``.
 
-    ``read`` returns the content of y, given the number of rows, and the label sets of the rows
-    without a label.
+    More than two classes raise an error, unless ``multi_class``.
     """
     check_parameters(estimator)
     home = backend_of(X)
     with locating_bad_values(X, "X"):
-        X = validate_data(estimator, X, dtype=_dtypes(home), accept_sparse="csr")
-    labels, sets = read(on_this_machine(y), X.shape[0])
+        dtypes: Any = DTYPES if home is None else home.dtypes
+        X = validate_data(estimator, X, dtype=dtypes, accept_sparse="csr")
+
+    # The labels, and which labels the rows without one may have.
+    labels = find_labels(on_this_machine(y), X.shape[0])
+    sets: LabelSet | None = None
+    if possible is not None:
+        labels, mask = read_possible(on_this_machine(possible), labels)
+        mask = mask[labels.unlabeled]
+        sets = None if mask.all() else Simplex.of_rows(mask)
+    check_labels(labels, multi_class=multi_class, method=type(estimator).__name__)
+    if label_bounds is not None:
+        sets = read_label_bounds(on_this_machine(label_bounds), labels)
+
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
-    return FitArguments(X, labels, weight, more, home, sets)
+    if weight is not None:
+        check_every_class_has_weight(labels, weight)
+    return TrainingRows(X, labels, weight, more, home, sets)
+
+
+def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
+    """Raise an error if all labelled rows of a class have weight zero."""
+    if weight is None:
+        return
+    present = labels.codes[weight[labels.labeled] > 0]
+    for code, name in enumerate(labels.classes.tolist()):
+        if code not in present:
+            raise ValueError(
+                f"All labelled rows of class {name!r} have sample_weight 0: give at least one "
+                "row of each class a weight above 0."
+            )
+
+
+def read_regression_rows(
+    estimator: BaseEstimator, *arguments: Any, target_bounds: Any = None
+) -> NumberRows:
+    """Validate (X, y, X_unlabeled, sample_weight) and bounds for a regressor's ``fit``."""
+    common = getattr(estimator, "bounds", None)
+    rows = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
+    if hasattr(estimator, "bounds"):
+        rows.labels.check_bounded(rows.more.n_rows)
+    return rows
+
+
+def read_numbers(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    X_unlabeled: Any = None,
+    sample_weight: Any = None,
+    *,
+    bounds: Any = None,
+    target_bounds: Any = None,
+) -> NumberRows:
+    """Validate the arguments of a regressor's ``fit``, and bounds, which are optional."""
+    check_parameters(estimator)
+    home = backend_of(X)
+    with locating_bad_values(X, "X"):
+        dtypes: Any = DTYPES if home is None else home.dtypes
+        X = validate_data(estimator, X, dtype=dtypes, accept_sparse="csr")
+    targets = read_targets(on_this_machine(y), X.shape[0], bounds, on_this_machine(target_bounds))
+    weight = read_weight(sample_weight, X)
+    more = read_unlabeled_rows(estimator, X_unlabeled, X)
+    rows = TrainingRows(X, targets, weight, more, home, targets.sets)
+    if len(rows.known) == 0:
+        raise ValueError(
+            "All labelled rows have sample_weight 0: give at least one of them a weight above 0."
+        )
+    return rows
 
 
 def read_numpy_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -437,58 +442,10 @@ def read_numpy_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         return validate_data(estimator, X, dtype=DTYPES, accept_sparse="csr", reset=reset)
 
 
-def _dtypes(home: ArrayBackend | None) -> Any:
-    return DTYPES if home is None else home.dtypes
-
-
-def _read_labels(
-    estimator: BaseEstimator,
-    y: Any,
-    n_rows: int,
-    multi_class: bool,
-    possible: Any = None,
-    label_bounds: Any = None,
-) -> tuple[KnownLabels, LabelSet | None]:
-    """Return the labels and, given partial labels, the label sets of the rows without a label."""
-    labels = find_labels(y, n_rows)
-    sets: LabelSet | None = None
-    if possible is not None:
-        labels, mask = read_possible(on_this_machine(possible), labels)
-        mask = mask[labels.unlabeled]
-        sets = None if mask.all() else Simplex.of_rows(mask)
-    check_labels(labels, multi_class=multi_class, method=type(estimator).__name__)
-    if label_bounds is not None:
-        sets = read_label_bounds(on_this_machine(label_bounds), labels)
-    return labels, sets
-
-
-def read_training_data(*arguments: Any, **partial: Any) -> ClassData:
-    """Validate arguments as ``read_arguments`` does, and split the rows."""
-    return split_rows(read_arguments(*arguments, **partial))
-
-
-def split_rows(given: FitArguments[SomeKnown]) -> TrainingData[SomeKnown]:
-    """Return the labelled and the unlabelled rows that have weight."""
-    labels, more, present = given.labels, given.more, given.unknown
-    labeled, unlabeled = labels.labeled[given.known], labels.unlabeled[present]
-    return TrainingData(
-        known=labels,
-        labeled=LabeledRows(
-            ArrayRows(given.X).take(labeled).X,
-            labels.targets[given.known],
-            given.weight_of(labeled),
-        ),
-        unlabeled=chain([ArrayRows(given.X, unlabeled, given.weight_of(unlabeled)), more]),
-        present=present if len(unlabeled) < len(labels.unlabeled) else None,
-        n_unlabeled=len(labels.unlabeled) + more.n_rows,
-        n_more=more.n_rows,
-        home=given.home,
-        sets=given.sets,
-    )
-
-
 def read_unlabeled_rows(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> Rows:
     """Return further unlabelled rows, wherever they are stored."""
+    if X_unlabeled is None:
+        return ArrayRows(X[:0, :])
     X_unlabeled = given_rows(X_unlabeled)
     outside = open_outside(estimator, X_unlabeled)
     return outside or ArrayRows(read_unlabeled(estimator, X_unlabeled, X))
@@ -556,7 +513,7 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
     with locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
             X_unlabeled,
-            dtype=_dtypes(home),
+            dtype=DTYPES if home is None else home.dtypes,
             accept_sparse="csr",
             input_name="X_unlabeled",
             estimator=estimator,
@@ -601,21 +558,3 @@ def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:
 def effective_size(weight: Floats) -> float:
     """Return the effective number of rows, given their weights (Kish 1965)."""
     return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
-
-
-def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
-    """Raise an error if all labelled rows of a class have weight zero."""
-    if weight is None:
-        return
-    present = labels.codes[_with_weight(labels.labeled, weight)]
-    for code, name in enumerate(labels.classes.tolist()):
-        if code not in present:
-            raise ValueError(
-                f"All labelled rows of class {name!r} have sample_weight 0: give at least one "
-                "row of each class a weight above 0."
-            )
-
-
-def _with_weight(index: Index, weight: Floats | None) -> Index:
-    """Return the positions in index whose rows have a weight above zero."""
-    return np.arange(len(index)) if weight is None else np.flatnonzero(weight[index] > 0)

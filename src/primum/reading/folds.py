@@ -29,7 +29,7 @@ from sklearn.model_selection import (
 
 from primum._typing import AnyArray, Index, Mask
 from primum._warnings import warn
-from primum.reading.data import FitArguments
+from primum.reading.data import TrainingRows
 from primum.reading.known import row_indices
 from primum.reading.labels import KnownLabels, read_labels
 from primum.reading.targets import Known, KnownTargets
@@ -457,7 +457,7 @@ def _with_chosen(
 def read_repeated_folds(
     cv: Any,
     n_repeats: int,
-    given: FitArguments[Known],
+    given: TrainingRows[Known],
     groups: Any,
     seed: int,
     chosen: Mask | None = None,

@@ -18,12 +18,11 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv, betaln, gammaln
 
 from primum._typing import AnyArray, Floats
-from primum.labellings import LabelInterval, ShareBounds, Simplex
+from primum.labellings import LabelInterval, LabelSet, ShareBounds, Simplex
 from primum.labellings.sets import PerRow
-from primum.reading.data import TrainingData, effective_size
-from primum.reading.labels import KnownLabels
+from primum.reading.data import effective_size
 from primum.reading.targets import as_real
-from primum.rows import LabeledRows
+from primum.rows import LabeledRows, Rows
 
 # Shares, which people round, may miss a sum of 1 or a bound by this much: six decimals are enough
 # for a list of them.
@@ -89,16 +88,20 @@ def share_bounds(
 
 
 def prior_on(
-    prior: Any, level: float, data: TrainingData[KnownLabels]
+    prior: Any,
+    level: float,
+    classes: AnyArray,
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    labels: LabelSet | None,
 ) -> tuple[Floats, ShareBounds | None]:
     """Return the bounds (K, 2) of a prior, and those on the mean label of the unlabelled rows.
 
     Without unlabelled rows there is no mean label.
     """
-    n_rows, weight = data.unlabeled.n_rows, data.unlabeled.weight
+    n_rows, weight = unlabeled.n_rows, unlabeled.weight
     size = n_rows if weight is None else effective_size(weight)
-    classes, labels = data.classes, data.label_set
-    bounds = share_bounds(prior, level, classes, data.labeled, size)
+    bounds = share_bounds(prior, level, classes, labeled, size)
     if n_rows == 0:
         return bounds, None
     shares = ShareBounds(bounds[:, 0], bounds[:, 1])

@@ -27,7 +27,7 @@ from primum.reading.data import (
     as_table,
     given_rows,
     on_this_machine,
-    read_arguments,
+    read_rows,
     refuse_other_library,
 )
 from primum.reading.folds import read_repeated_folds
@@ -302,7 +302,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
         with fitting(self), one_blas_thread():
             # The arguments: arrays, classes, and what the verdict is about.
             self._to_label: ToLabel | None = None
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight)
+            given = read_rows(self, X, y, X_unlabeled, sample_weight)
             classes = self.classes_ = given.labels.classes
             self.objective_ = read_objective(self.scoring, classes, self.cost, self.positive)
             if self.objective_ is None:

@@ -25,7 +25,7 @@ from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
 from primum.judging.pools import Digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
-from primum.reading.data import ClassArguments, as_table, given_rows
+from primum.reading.data import ClassRows, as_table, given_rows
 from primum.rows import as_dense, is_outside
 from primum.safe.rows import SharedRows
 from primum.safe.stack import StackPredictionMixin, codes_of_stacks
@@ -166,9 +166,7 @@ def rows_to_ask(
     return ToLabel(asked, rows, names[places], codes, known)
 
 
-def names_in_fit(
-    given: ClassArguments, X: Any, X_unlabeled: Any
-) -> tuple[AnyArray, dict[Any, int]]:
+def names_in_fit(given: ClassRows, X: Any, X_unlabeled: Any) -> tuple[AnyArray, dict[Any, int]]:
     """Return the names of the unlabelled rows of ``fit``, and the codes of labelled rows by name.
 
     The names are those of an index of their own, or the positions in X and below it.

@@ -19,7 +19,7 @@ from scipy import sparse
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations.sampled import Sampled, read_sample
-from primum.reading.data import FitArguments, refuse_overflow, stack_rows
+from primum.reading.data import TrainingRows, refuse_overflow, stack_rows
 from primum.reading.targets import SomeKnown, TargetScale
 from primum.rows import ArrayRows
 
@@ -313,7 +313,7 @@ def partly_labelled(
 
 
 def shared_rows(
-    given: FitArguments[SomeKnown],
+    given: TrainingRows[SomeKnown],
     seed: int,
     standardize: bool | str,
     columns: AnyArray | None,
@@ -355,7 +355,7 @@ def shared_rows(
 
 
 def read_groups(
-    given: FitArguments[SomeKnown], groups: Any, n_unlabeled: int
+    given: TrainingRows[SomeKnown], groups: Any, n_unlabeled: int
 ) -> tuple[AnyArray | None, AnyArray | None, int]:
     """Return the groups of labelled and of unlabelled rows of X, and how many could be labelled.
 

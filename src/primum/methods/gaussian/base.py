@@ -29,7 +29,7 @@ from primum.methods.gaussian.family import (
     GaussianModel,
     gaussian_coordinates,
 )
-from primum.reading.data import ClassData, not_in_memory, read_training_data, refuse_other_library
+from primum.reading.data import ClassRows, not_in_memory, read_rows, refuse_other_library
 from primum.reading.shares import class_shares
 
 # A direction collapses if the variance within the classes is below this share of the total: the
@@ -60,7 +60,7 @@ class GenerativeRows:
     X: Floats
     labels: Floats
     weight: Floats
-    data: ClassData
+    data: ClassRows
 
     @property
     def n_labeled(self) -> int:
@@ -101,7 +101,7 @@ class GenerativeRows:
         return labels * self.weight[: len(labels), None]
 
 
-def _read_rows(estimator: BaseEstimator, data: ClassData) -> GenerativeRows:
+def _read_rows(estimator: BaseEstimator, data: ClassRows) -> GenerativeRows:
     """Stack dense rows in memory."""
     refuse_other_library(estimator, data.home)
     if not data.unlabeled.in_memory:
@@ -136,7 +136,7 @@ class GenerativeClassifier(
     @base.documented_fit(dense=True, in_memory=True)
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
-            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            data = read_rows(self, X, y, X_unlabeled, sample_weight)
             rows = _read_rows(self, data)
             with one_blas_thread():
                 self._fit_rows(rows)
@@ -164,7 +164,7 @@ class GenerativeClassifier(
             rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
         )
         # Logarithms of given class shares; None means that they are estimated.
-        classes, log_shares = rows.data.classes, None
+        classes, log_shares = rows.data.labels.classes, None
         if isinstance(self.prior, str):
             log_shares = np.full(len(classes), -np.log(len(classes)))
         elif self.prior is not None:
@@ -351,7 +351,7 @@ class LDAClassifier(GenerativeClassifier):
                 f"{self._more_ridge}."
             )
         self.n_features_in_ = rows.X.shape[1]
-        self._remember(rows.data.classes, model, family.coordinates)
+        self._remember(rows.data.labels.classes, model, family.coordinates)
 
 
 def fit_twin(clf: GenerativeClassifier, rows: GenerativeRows) -> LDAClassifier:

@@ -174,4 +174,4 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
                 where = f"{proven}, not within the requested"
                 warn_short_of_tol(self, worst.n_iter, where, otherwise=RAISE)
         self._keep_soft_labels(rows, Q)
-        self._remember(rows.data.classes, model, family.coordinates)
+        self._remember(rows.data.labels.classes, model, family.coordinates)

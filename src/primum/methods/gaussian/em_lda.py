@@ -151,7 +151,7 @@ class EMLDAClassifier(GenerativeClassifier):
         self.log_likelihood_path_ = np.array(path)
         self.log_likelihood_ = path[-1]
         self.n_iter_ = len(path)
-        self._remember(rows.data.classes, model, family.coordinates)
+        self._remember(rows.data.labels.classes, model, family.coordinates)
         self._keep_soft_labels(rows, self._posterior(rows.unlabeled))
 
 

@@ -209,4 +209,4 @@ class ICLDAClassifier(GenerativeClassifier):
         self.gap_ = best.gap
         self.n_iter_ = max(1, best.n_iter)
         self._keep_soft_labels(rows, best.Q)
-        self._remember(rows.data.classes, model, family.coordinates)
+        self._remember(rows.data.labels.classes, model, family.coordinates)

@@ -130,7 +130,7 @@ class MomentConstrainedLDAClassifier(GenerativeClassifier):
             center = share @ rows.X
             along = coordinates.read(center[None, :])[0] @ coordinates.basis.T
             coordinates = replace(coordinates, origin=center - along)
-        self._remember(rows.data.classes, model, coordinates)
+        self._remember(rows.data.labels.classes, model, coordinates)
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
         V = V[:, leading[values[leading] > MEANS_TOLERANCE * np.max(values, initial=0.0)]]
         self.directions_ = coordinates.reader @ V
         if not rows.n_unlabeled:  # the twin, even if the covariance is singular
-            self._remember(rows.data.classes, model, coordinates)
+            self._remember(rows.data.labels.classes, model, coordinates)
             return
         # The model of the rows projected onto the directions, all of unit total variance.
         projected = GaussianModel(model.means @ V, V.T @ model.covariance @ V, model.log_shares)
@@ -136,7 +136,7 @@ class ScatterLDAClassifier(GenerativeClassifier):
         basis = coordinates.basis @ total @ V
         ridge = np.zeros(V.shape[1])
         space = GaussianCoordinates(coordinates.origin, basis, self.directions_, ridge)
-        self._remember(rows.data.classes, projected, space)
+        self._remember(rows.data.labels.classes, projected, space)
         self.means_ = coordinates.origin + model.means @ coordinates.basis.T
         self.covariance_ = coordinates.basis @ model.covariance @ coordinates.basis.T
 

@@ -27,7 +27,7 @@ from primum.equations import GivenLabels, View
 from primum.labellings import METRICS, Labelling
 from primum.methods.base import fitting, unfitted_like, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase, LeastSquaresClassifier
-from primum.reading.data import read_training_data, read_unlabeled_rows
+from primum.reading.data import read_rows, read_unlabeled_rows
 from primum.reading.shares import prior_on
 from primum.rows import Block, to_numpy
 from primum.solvers import ONE_NUMBER, SOLVERS, fit_implicit
@@ -314,7 +314,7 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
             The fitted estimator.
         """
         with fitting(self):
-            data = read_training_data(
+            data = read_rows(
                 self,
                 X,
                 y,
@@ -325,7 +325,14 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
             )
             shares = None
             if self.prior is not None:
-                self.prior_, shares = prior_on(self.prior, self.prior_level, data)
+                self.prior_, shares = prior_on(
+                    self.prior,
+                    self.prior_level,
+                    data.labels.classes,
+                    data.labeled,
+                    data.unlabeled,
+                    data.label_set,
+                )
             alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
             with one_blas_thread(), using_threads(self.n_jobs):
                 found = fit_implicit(
@@ -346,15 +353,15 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
                     rcond=self._rcond,
                 )
             # The model, its twin, its proof, and the labels: those of rows that are read again too.
-            self._remember(data.classes, *found.model)
+            self._remember(data.labels.classes, *found.model)
             twin = unfitted_like(self, LeastSquaresClassifier, alpha=alpha_labeled)
-            self.supervised_ = twin._remember(data.classes, *found.twin)
+            self.supervised_ = twin._remember(data.labels.classes, *found.twin)
             twin.solver_, twin.n_features_in_ = found.twin_solver, self.n_features_in_
             self.metric_, self.solver_ = found.metric, found.solver
-            self.certificate_ = found.certificate.with_classes(data.classes.tolist())
+            self.certificate_ = found.certificate.with_classes(data.labels.classes.tolist())
             self.n_iter_ = max(1, self.certificate_.iterations)
             self._labels, self._frame = found.labels, found.frame
-            self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
+            self._n_labels, self._n_more = data.unlabeled.n_rows, data.more.n_rows
             if data.unlabeled.in_memory:
                 self.soft_labels_ = data.for_all_rows(found.labels)
             if data.home is not None:

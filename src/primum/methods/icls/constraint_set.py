@@ -13,7 +13,7 @@ from sklearn.base import clone
 from primum._typing import Floats
 from primum.labellings import least_squares_family
 from primum.methods.icls.classifier import ICLSClassifier
-from primum.reading.data import read_training_data
+from primum.reading.data import read_rows
 
 
 def zonotope_vertices(origin: Floats, segments: Floats) -> Floats:
@@ -65,11 +65,11 @@ def constraint_set(
     >>> constraint_set(ICLSClassifier(fit_intercept=False), X, y).ravel().round(3)  # an interval
     array([0.071, 0.429])
     """
-    data = read_training_data(clone(clf), X, y, X_unlabeled, sample_weight)
-    if len(data.classes) > 2:
+    data = read_rows(clone(clf), X, y, X_unlabeled, sample_weight)
+    if len(data.labels.classes) > 2:
         raise ValueError(
             "C_beta is computed for two classes, whose model has one score, but y has "
-            f"{len(data.classes)}: keep two of them, or merge them into two."
+            f"{len(data.labels.classes)}: keep two of them, or merge them into two."
         )
     family = least_squares_family(
         data.labeled, data.unlabeled, alpha=clf.alpha, fit_intercept=clf.fit_intercept

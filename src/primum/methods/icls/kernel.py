@@ -16,7 +16,6 @@ from primum.labellings import kernel_family, kernel_problem, metric_of_rows
 from primum.methods.base import POSITIVE, fitting, unfitted_like, with_parameters
 from primum.methods.icls.classifier import IMPLICIT_RANGES, WithPrior, warn_of
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier
-from primum.reading.data import split_rows
 from primum.reading.shares import prior_on
 from primum.rows import joined_weights
 from primum.solvers import solve_and_prove
@@ -201,13 +200,20 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
             The fitted estimator.
         """
         with fitting(self):
-            given = self._read(
+            data = self._read(
                 X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
             )
-            data, rows = split_rows(given), self._kernel_rows(given, unlabeled=True)
+            rows, classes = self._kernel_rows(data, unlabeled=True), data.labels.classes
             shares = None
             if self.prior is not None:
-                self.prior_, shares = prior_on(self.prior, self.prior_level, data)
+                self.prior_, shares = prior_on(
+                    self.prior,
+                    self.prior_level,
+                    classes,
+                    data.labeled,
+                    data.unlabeled,
+                    data.label_set,
+                )
             K, n_labeled = self._kernel_matrix(rows), len(data.labeled.y)
 
             # The twin, with the same kernel: its gamma may have been computed from all rows.
@@ -218,7 +224,9 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
             )
             self.supervised_, twin.gamma_ = twin, gamma
             of_labeled = K[:n_labeled, :n_labeled].copy()
-            fitted = twin._fit_kernel(data.classes, rows.first(n_labeled), of_labeled, data.labeled)
+            fitted = twin._fit_kernel(
+                data.labels.classes, rows.first(n_labeled), of_labeled, data.labeled
+            )
 
             # Coordinates in which least squares on all rows is diagonal, and the problem.
             parts = [
@@ -249,7 +257,7 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
             )
-            self._remember(data.classes, rows, *features.to_kernel(*model))
+            self._remember(classes, rows, *features.to_kernel(*model))
             self.n_iter_ = max(1, self.certificate_.iterations)
             self.soft_labels_ = data.for_all_rows(q)
             warn_of(self, n_labeled=n_labeled)

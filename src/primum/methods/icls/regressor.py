@@ -29,7 +29,7 @@ from primum.labellings import LabelInterval, Labelling, LabelSet, is_uniform
 from primum.methods.base import fitting, unfitted_like, with_parameters
 from primum.methods.icls.classifier import IMPLICIT_RANGES, labels_of, warn_of
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
-from primum.reading.data import read_regression_arguments, split_rows
+from primum.reading.data import read_regression_rows
 from primum.rows import to_numpy
 from primum.solvers import fit_implicit
 
@@ -222,14 +222,12 @@ class ICLSRegressor(LeastSquaresRegressionBase):
             The fitted estimator.
         """
         with fitting(self):
-            data = split_rows(
-                read_regression_arguments(
-                    self, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds
-                )
+            data = read_regression_rows(
+                self, X, y, X_unlabeled, sample_weight, target_bounds=target_bounds
             )
             # Targets of about the size of 1, and their bounds.
-            self._scale = scale = data.known.scale(shifted=self.fit_intercept)
-            self._common, possible = data.known.common_set, data.label_set
+            self._scale = scale = data.labels.scale(shifted=self.fit_intercept)
+            self._common, possible = data.labels.common_set, data.label_set
             assert isinstance(possible, LabelInterval)
             alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
             with one_blas_thread(), using_threads(self.n_jobs):
@@ -258,7 +256,7 @@ class ICLSRegressor(LeastSquaresRegressionBase):
             self.certificate_ = found.certificate.in_units(scale.width)
             self.n_iter_ = max(1, self.certificate_.iterations)
             self._labels, self._frame = found.labels, found.frame
-            self._n_labels, self._n_more = data.unlabeled.n_rows, data.n_more
+            self._n_labels, self._n_more = data.unlabeled.n_rows, data.more.n_rows
             if data.unlabeled.in_memory:  # bounds of rows are stored in NumPy arrays
                 q = found.labels if is_uniform(possible) else to_numpy(found.labels)
                 of_rows = possible.take(np.arange(q.shape[0]))

@@ -24,12 +24,11 @@ from primum.equations import Linear, equations_of
 from primum.methods import base
 from primum.reading.data import (
     ArrayBackend,
-    ClassData,
-    FitArguments,
+    ClassRows,
+    TrainingRows,
     backend_of,
     open_outside,
-    read_arguments,
-    read_training_data,
+    read_rows,
 )
 from primum.reading.labels import KnownLabels, refuse_masked
 from primum.reading.targets import SomeKnown
@@ -44,7 +43,7 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
     fit_intercept: bool
     n_jobs: int | None
     # How the arguments of ``fit`` are read.
-    _read: Callable[..., FitArguments[SomeKnown]]
+    _read: Callable[..., TrainingRows[SomeKnown]]
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
     # Directions of the features whose second moment is below this fraction of the largest are
     # dropped; None: those of rounding.
@@ -125,7 +124,7 @@ class LeastSquaresBase(
     predicted, and the first of them if several are equal.
     """
 
-    _read = staticmethod(read_arguments)
+    _read = staticmethod(read_rows)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "soft_labels_")
     classes_: AnyArray
     coef_: Floats
@@ -135,7 +134,7 @@ class LeastSquaresBase(
     @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
-            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            data = read_rows(self, X, y, X_unlabeled, sample_weight)
             with one_blas_thread(), using_threads(self.n_jobs):
                 # The supervised twin, and the model.
                 twin = base.unfitted_like(self, LeastSquaresClassifier)
@@ -145,14 +144,14 @@ class LeastSquaresBase(
                     fit_intercept=self.fit_intercept,
                     rcond=self._rcond,
                 )
-                self.supervised_ = twin._remember(data.classes, *model)
+                self.supervised_ = twin._remember(data.labels.classes, *model)
                 self._fit_data(data, twin._score_parameters)
             if data.home is not None:
                 data.home.convert_attributes(self, self._device_attributes)
                 data.home.convert_attributes(twin, self._device_attributes)
         return self
 
-    def _fit_data(self, data: ClassData, twin: Linear) -> None:
+    def _fit_data(self, data: ClassRows, twin: Linear) -> None:
         """Fit to labelled and unlabelled rows, given the model of the supervised twin."""
         raise NotImplementedError
 
@@ -335,7 +334,7 @@ class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBa
     @base.documented_fit()
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
-            data = read_training_data(self, X, y, X_unlabeled, sample_weight)
+            data = read_rows(self, X, y, X_unlabeled, sample_weight)
             with one_blas_thread(), using_threads(self.n_jobs):
                 model, self.solver_ = fit_least_squares(
                     data.labeled,
@@ -343,7 +342,7 @@ class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBa
                     fit_intercept=self.fit_intercept,
                     rcond=self._rcond,
                 )
-            self._remember(data.classes, *model)
+            self._remember(data.labels.classes, *model)
             if data.home is not None:
                 data.home.convert_attributes(self, self._device_attributes)
         return self

@@ -70,7 +70,7 @@ from primum.labellings.sets import LabelSet, along, contrasts_of, directions_of,
 from primum.methods.base import convergence_advice, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
 from primum.methods.self_learning import alternate
-from primum.reading.data import ClassData, not_in_memory
+from primum.reading.data import ClassRows, not_in_memory
 from primum.reading.labels import targets_of
 from primum.rows import Block, to_numpy
 
@@ -439,7 +439,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
 
     _ranges: ClassVar[dict[str, list[Any]]] = {"labels": [StrOptions({"soft", "hard"})]}
 
-    def _fit_data(self, data: ClassData, twin: Linear) -> None:
+    def _fit_data(self, data: ClassRows, twin: Linear) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
         family = least_squares_family(
@@ -458,7 +458,7 @@ class EMLeastSquaresClassifier(LeastSquaresBase):
                 self, family.gamma, lambda gamma: self._relabel(family.scores(gamma)), q
             )
         self.soft_labels_ = data.for_all_rows(q)
-        self._remember(data.classes, *family.equations.decode(gamma))
+        self._remember(data.labels.classes, *family.equations.decode(gamma))
 
     def _descend(self, family: LeastSquaresFamily, q: Floats) -> tuple[Floats, Floats]:
         """Return (coordinates, labels) of the minimum for soft labels, starting from labels q."""

@@ -23,13 +23,13 @@ from primum._threads import one_blas_thread
 from primum._typing import Floats, Index
 from primum.equations import Linear, Moments, RidgePath, Span, gather_moments, span_of
 from primum.equations.normal import MAX_FACTORISED_NUMBERS
-from primum.labellings import METRICS, LeastSquaresFamily, ShareBounds
+from primum.labellings import METRICS, LabelSet, LeastSquaresFamily, ShareBounds
 from primum.labellings.sets import nearest_shares
-from primum.reading.data import FitArguments, TrainingData, split_rows
+from primum.reading.data import TrainingRows
 from primum.reading.folds import Fold
 from primum.reading.labels import KnownLabels
 from primum.reading.targets import TargetScale
-from primum.rows import ArrayRows, LabeledRows, chain
+from primum.rows import ArrayRows, LabeledRows, Rows, chain
 from primum.solvers import solve_problem
 
 
@@ -79,7 +79,9 @@ def ridge_models(
 
 
 def score_fold(
-    train: TrainingData[Any],
+    labeled: LabeledRows,
+    unlabeled: Rows,
+    labels: LabelSet | None,
     held_out: HeldOutRows,
     grid: Grid,
     moments: Moments | None,
@@ -90,18 +92,18 @@ def score_fold(
 ) -> tuple[Floats, Floats, int]:
     """Return the scores of the grid's points (P,) and supervised models (A,), and a count.
 
-    It is the number of models that are not proven to be within the tolerance. ``moments`` are those
-    of the unlabelled rows, ``shares`` the bounds of a prior on their mean label, and ``scale`` that
-    of a regression's targets.
+    It is the number of models that are not proven to be within the tolerance. ``labels`` are the
+    label sets of the unlabelled rows, ``moments`` the moments of these rows, ``shares`` the bounds
+    of a prior on their mean label, and ``scale`` that of a regression's targets.
     """
-    labeled, fit_intercept = train.labeled, grid.fit_intercept
+    fit_intercept = grid.fit_intercept
     with one_blas_thread():
         # The supervised models; those of a fixed ridge of the labelled loss are the twins.
         tuned = twins = ridge_models(labeled, grid.alphas, fit_intercept)
         if grid.alpha_labeled is not None:
             fixed = ridge_models(labeled, [grid.alpha_labeled], fit_intercept)
             twins = fixed * len(grid.alphas)
-        path = RidgePath([labeled.rows, train.unlabeled], fit_intercept, moments)
+        path = RidgePath([labeled.rows, unlabeled], fit_intercept, moments)
         metrics = [labellings.metric_of_rows(m, labeled, fit_intercept) for m in grid.metrics]
         models: list[list[Linear]] = [[] for _ in grid.alphas]
         start, unproven = None, 0
@@ -109,11 +111,11 @@ def score_fold(
         order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
         for number in order if metrics else []:
             equations = path.at(grid.alphas[number])
-            family = LeastSquaresFamily(equations, labeled, equations.design(train.unlabeled))
+            family = LeastSquaresFamily(equations, labeled, equations.design(unlabeled))
             alpha = grid.alphas[number] if grid.alpha_labeled is None else grid.alpha_labeled
             solutions = []
             for problem in labellings.implicit_problems(
-                family, alpha, twins[number], metrics, train.label_set, shares
+                family, alpha, twins[number], metrics, labels, shares
             ):
                 # Each metric starts from the labels of the one before.
                 solution = solve_problem(
@@ -203,8 +205,8 @@ MAX_NARROW_SIZE = 1000
 
 
 def rows_of_search(
-    given: FitArguments[Any], grid: Grid, most_rows: int | None
-) -> tuple[FitArguments[Any], Span | None]:
+    given: TrainingRows[Any], grid: Grid, most_rows: int | None
+) -> tuple[TrainingRows[Any], Span | None]:
     """Return the arguments of a search with cheaper rows, and their span if they are in it.
 
     A fit to n rows of d > n columns has n coordinates, so if the unlabelled rows are many and wide,
@@ -253,14 +255,14 @@ def rows_of_search(
 
 
 def score_folds(
-    given: FitArguments[Any],
+    given: TrainingRows[Any],
     grid: Grid,
     folds: Sequence[Fold],
     *,
     shown: Any,
     score_params: dict[str, Any],
     span: Span | None,
-    share_bounds_of: Callable[[TrainingData[Any]], ShareBounds | None],
+    share_bounds_of: Callable[[LabeledRows, Rows], ShareBounds | None],
     score: Score,
     score_twins: Score,
     n_jobs: int | None,
@@ -284,34 +286,31 @@ def score_folds(
     of_X = ArrayRows(ArrayRows(given.X).take(unknown).X, weight=given.weight_of(unknown))
     unlabeled = chain([of_X, given.more]) if grid.metrics else of_X
     moments = gather_moments([unlabeled]) if unlabeled.n_rows and unlabeled.dense else None
-    whole = replace(split_rows(given), unlabeled=unlabeled)
-
     tasks = []
     for fold in folds:
         index = labels.labeled[fold.test]
         params = {name: take_rows(values, index) for name, values in score_params.items()}
         seen = take_rows(shown, index), labels.values[fold.test]
         held_out = HeldOutRows(labeled_rows(fold.test), seen, params, span)
-        train = replace(whole, labeled=labeled_rows(fold.train[np.isin(fold.train, given.known)]))
+        train, sets = labeled_rows(fold.train[np.isin(fold.train, given.known)]), given.label_set
         shares = scale = None
         if isinstance(labels, KnownLabels):
-            shares = share_bounds_of(train)
+            shares = share_bounds_of(train, unlabeled)
         else:  # the scale of the training set's own targets
-            scale = replace(labels, targets=train.labeled.y).scale(shifted=grid.fit_intercept)
-            assert isinstance(train.label_set, labellings.LabelInterval)
-            train = replace(
-                train,
-                labeled=replace(train.labeled, y=scale.standardised(train.labeled.y)),
-                sets=scale.possible(train.label_set),
-                present=None,
+            scale = replace(labels, targets=train.y).scale(shifted=grid.fit_intercept)
+            assert isinstance(sets, labellings.LabelInterval)
+            train = replace(train, y=scale.standardised(train.y))
+            sets = scale.possible(sets)
+        tasks.append(
+            delayed(score_fold)(
+                train, unlabeled, sets, held_out, grid, moments, shares, scale, score, score_twins
             )
-        task = delayed(score_fold)
-        tasks.append(task(train, held_out, grid, moments, shares, scale, score, score_twins))
+        )
     parallel = Parallel(n_jobs=n_jobs, prefer=None if unlabeled.in_memory else "threads")
     return list(parallel(tasks))
 
 
-def check_weights(given: FitArguments[Any], folds: Sequence[Fold], of_scores: bool) -> None:
+def check_weights(given: TrainingRows[Any], folds: Sequence[Fold], of_scores: bool) -> None:
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return

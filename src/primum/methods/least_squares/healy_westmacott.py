@@ -26,7 +26,7 @@ from primum.equations import Linear
 from primum.labellings import least_squares_family
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import ClassData, not_in_memory
+from primum.reading.data import ClassRows, not_in_memory
 
 
 @with_parameters
@@ -117,7 +117,7 @@ class HealyWestmacottClassifier(LeastSquaresBase):
 
     alpha = 0.0  # with a ridge, the limit would not be the twin
 
-    def _fit_data(self, data: ClassData, twin: Linear) -> None:
+    def _fit_data(self, data: ClassRows, twin: Linear) -> None:
         if not data.unlabeled.in_memory:
             raise not_in_memory(self)
         family = least_squares_family(
@@ -151,4 +151,4 @@ class HealyWestmacottClassifier(LeastSquaresBase):
                 ConvergenceWarning,
             )
         self.soft_labels_ = data.for_all_rows(q)
-        self._remember(data.classes, *family.equations.decode(gamma))
+        self._remember(data.labels.classes, *family.equations.decode(gamma))

@@ -17,7 +17,7 @@ from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum.methods.base import KnownTargetsScoreMixin, fitting
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
-from primum.reading.data import read_regression_arguments, split_rows
+from primum.reading.data import read_regression_rows
 from primum.reading.targets import KnownTargets
 from primum.solvers import fit_least_squares
 
@@ -27,7 +27,7 @@ class LeastSquaresRegressionBase(
 ):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
-    _read = staticmethod(read_regression_arguments)
+    _read = staticmethod(read_regression_rows)
     _device_attributes: ClassVar[tuple[str, ...]] = ("coef_", "targets_")
     coef_: Floats
     intercept_: float
@@ -133,8 +133,8 @@ class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRe
             The fitted estimator.
         """
         with fitting(self):
-            data = split_rows(read_regression_arguments(self, X, y, X_unlabeled, sample_weight))
-            scale = data.known.scale(shifted=self.fit_intercept)
+            data = read_regression_rows(self, X, y, X_unlabeled, sample_weight)
+            scale = data.labels.scale(shifted=self.fit_intercept)
             labeled = replace(data.labeled, y=scale.standardised(data.labeled.y))
             with one_blas_thread(), using_threads(self.n_jobs):
                 model, self.solver_ = fit_least_squares(

@@ -38,10 +38,11 @@ from primum.methods.least_squares.classifier import (
 from primum.methods.least_squares.grid_search import Grid, Score
 from primum.methods.least_squares.regressor import LeastSquaresRegressionBase, LeastSquaresRegressor
 from primum.reading.classifiers import last_step
-from primum.reading.data import TrainingData, refuse_other_library
+from primum.reading.data import refuse_other_library
 from primum.reading.folds import DEFAULT_FOLDS, read_folds, tuning_folds
 from primum.reading.labels import KnownLabels
 from primum.reading.shares import prior_on
+from primum.rows import LabeledRows, Rows
 
 # Half a decade apart: for standardised features, from hardly any shrinking to nearly constant
 # scores.
@@ -116,11 +117,13 @@ class Tuned(LinearEstimator[Any]):
                     classes=[labels.classes] if isinstance(labels, KnownLabels) else [],
                 )
 
-            def share_bounds_of(train: TrainingData[Any]) -> ShareBounds | None:
-                """Return the bounds of a prior on the mean label of a training set."""
-                if parameters.get("prior") is None:
+            def share_bounds_of(train: LabeledRows, unlabeled: Rows) -> ShareBounds | None:
+                """Return the bounds of a prior on the mean label of the unlabelled rows."""
+                prior = parameters.get("prior")
+                if prior is None:
                     return None
-                return prior_on(parameters["prior"], parameters["prior_level"], train)[1]
+                level, sets = parameters["prior_level"], searched.label_set
+                return prior_on(prior, level, labels.classes, train, unlabeled, sets)[1]
 
             # 3. The scores (n_splits, n_points) of all points and of the supervised models.
             supervised = (self._tuned_twin or type(self))._plain

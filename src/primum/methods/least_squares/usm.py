@@ -18,7 +18,7 @@ import numpy as np
 from primum.equations import Linear, equations_of
 from primum.methods.base import with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase
-from primum.reading.data import ClassData
+from primum.reading.data import ClassRows
 
 
 @with_parameters
@@ -70,7 +70,7 @@ class USMClassifier(LeastSquaresBase):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fit_data(self, data: ClassData, twin: Linear) -> None:
+    def _fit_data(self, data: ClassRows, twin: Linear) -> None:
         labeled = data.labeled
         parts = [labeled.rows, data.unlabeled]
         equations = equations_of(
@@ -84,4 +84,4 @@ class USMClassifier(LeastSquaresBase):
         sums = share * design.weighted_sum(labeled.y - level)
         if self.fit_intercept:
             sums[0] = level * equations.weight
-        self._remember(data.classes, *equations.decode(equations.solve(sums)))
+        self._remember(data.labels.classes, *equations.decode(equations.solve(sums)))

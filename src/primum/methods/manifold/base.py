@@ -19,9 +19,9 @@ from primum.methods.kernels import computed_kernel, gamma_of
 from primum.methods.manifold import deformed_kernel
 from primum.methods.manifold.deformed_kernel import DeformedKernel
 from primum.reading.data import (
-    ClassArguments,
-    read_arguments,
+    ClassRows,
     read_numpy_rows,
+    read_rows,
     refuse_other_library,
     stack_rows,
 )
@@ -153,7 +153,7 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self):
             several = self._several_classes
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight, multi_class=several)
+            given = read_rows(self, X, y, X_unlabeled, sample_weight, multi_class=several)
             self._fit_given(given)
             # The twin: the machine fitted to the labelled rows, without the graph.
             twin = copy(self)
@@ -165,7 +165,7 @@ class ManifoldMachine(base.KnownLabelsScoreMixin, ClassifierMixin, KernelOnGraph
             self.supervised_ = twin
         return self
 
-    def _fit_given(self, given: ClassArguments) -> Self:
+    def _fit_given(self, given: ClassRows) -> Self:
         """Fit to validated arguments, without the unlabelled rows if the graph is left out."""
         refuse_other_library(self, given.home)
         labels = given.labels

@@ -33,7 +33,7 @@ from primum._typing import AnyArray, Floats
 from primum._warnings import warn
 from primum.methods import base
 from primum.methods.svm.newton import HingeCosts, machine_at, minimize, newton_system
-from primum.reading.data import ClassArguments, in_memory, read_arguments, refuse_other_library
+from primum.reading.data import ClassRows, in_memory, read_rows, refuse_other_library
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class MachineData:
     X: Any
     y: Floats
     weight: Floats
-    given: ClassArguments
+    given: ClassRows
 
     @property
     def classes(self) -> AnyArray:
@@ -101,7 +101,7 @@ class LinearMachine(
     def fit(self, X: Any, y: Any, X_unlabeled: Any = None, *, sample_weight: Any = None) -> Self:  # noqa: D102
         with base.fitting(self, warm_start=self.warm_start):
             several = self._several_classes
-            given = read_arguments(self, X, y, X_unlabeled, sample_weight, multi_class=several)
+            given = read_rows(self, X, y, X_unlabeled, sample_weight, multi_class=several)
             refuse_other_library(self, given.home)
             # The rows that have weight, labelled ones first; they are not copied for their order.
             labels = given.labels
