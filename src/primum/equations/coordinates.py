@@ -283,19 +283,13 @@ def _triangle_of(C: Floats, scale: Floats, ridge: float) -> tuple[Floats, float]
 
     The latter is 0 if there is no factor.
     """
-    C = _correlation(C, scale, ridge)
+    C = C / scale
+    C /= scale[:, None]
+    C.flat[:: len(C) + 1] += ridge / scale**2
     norm = np.abs(C).sum(axis=0).max()
     # C is symmetric, so its transpose is C in the order of LAPACK.
     R, info = lapack.dpotrf(C.T, lower=0, clean=1, overwrite_a=1)
     return R, float(lapack.dpocon(R, norm)[0]) if info == 0 else 0.0
-
-
-def _correlation(C: Floats, scale: Floats, ridge: float) -> Floats:
-    """Return C (v, v) with its ridge, for columns divided by their scale."""
-    C = C / scale
-    C /= scale[:, None]
-    C.flat[:: len(C) + 1] += ridge / scale**2
-    return np.asarray(C)
 
 
 def rank_tolerance(n_rows: int, n_columns: int) -> float:
@@ -341,7 +335,7 @@ def _factor_spectrum(
     Squares lose half of the digits, so weak directions are checked against the rows; the result is
     None if one of them is more than rounding. The ridge is added afterwards.
     """
-    squares, V = np.linalg.eigh(_correlation(C, columns.scale, 0.0))
+    squares, V = np.linalg.eigh(C / columns.scale / columns.scale[:, None])
     values, plain = np.sqrt(np.maximum(squares, 0.0)), columns.plain
     kept = determined(values, V, columns.noise, max(rounding, SPECTRUM_ROUNDING) ** 0.5)
     weak = np.zeros((len(plain.center), int(np.count_nonzero(~kept))))

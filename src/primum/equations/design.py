@@ -136,7 +136,8 @@ class View:
         if is_sparse or (frame.near and (double or rough)):
             self.rough = not double
         else:
-            self.X, self.center = block.X - self.convert(frame.center), None
+            center = frame.center if self.xp is np else self.convert(frame.center)
+            self.X, self.center = block.X - center, None
 
     def dot(self, V: Floats, *, by_column: bool = False) -> Any:
         """Return the design rows times V, or its transpose in C order: one row per column of V."""
@@ -155,9 +156,9 @@ class View:
                 product = np.ascontiguousarray(np.dot(X, features).T)
             else:  # np.dot, not the operator: for one row it calls the matrix-vector product
                 product = np.asarray(np.dot(features.T, X.T))
-            product += self.convert(level)[:, None]
+            product += (level if plain else self.convert(level))[:, None]
             return product
-        product = X @ self.convert(features)
+        product = X @ (features if plain else self.convert(features))
         if plain:  # new memory would cost as much as the product
             product += level
         else:
@@ -169,7 +170,7 @@ class View:
 
         Several entries per row give several sums, the columns of the result.
         """
-        weighted, xp = self.weighted(q), self.xp
+        weighted, xp = q if self.block.weight is None else self.weighted(q), self.xp
         if q.ndim > 1 and isinstance(self.X, np.ndarray):  # the order that BLAS prefers
             features, total = np.dot(weighted.T, self.X).T, weighted.sum(axis=0)
         else:
@@ -198,7 +199,7 @@ class View:
     def product(self, values: Any, others: Any) -> Any:
         """Return the sum of the products of values, each times the weight of its row."""
         if values.ndim == 1 and self.xp is np:
-            return values @ self.weighted(others)
+            return values @ (others if self.block.weight is None else self.weighted(others))
         return self.total(values * others)
 
     def weighted(self, values: Any) -> Any:
@@ -260,7 +261,7 @@ class Design:
     def dot(self, V: Floats) -> Floats:
         """Return the design matrix times V, for all rows."""
         frame = self.frame
-        if self.n_rows == 0:
+        if self.rows.n_rows == 0:
             return np.zeros((0, *V.shape[1:]))
         triangular = len(V) >= MIN_TRIANGLE_SIZE and is_wide_triangle(V)
 
@@ -282,10 +283,16 @@ class Design:
         Several labels per row, one per class, give several sums, the columns of the result. ``q``
         is an array of labels, or a function that computes them from the rows.
         """
-        if self.n_rows == 0:
-            return np.zeros((self.n_columns, *getattr(q, "shape", ())[1:]))
-        labels = GivenLabels(q) if isinstance(q, np.ndarray) else q
-        return np.asarray(to_numpy(self.add_up(lambda view: view.sum(labels(view)))))
+        if self.rows.n_rows == 0:
+            return np.zeros((self.frame.n_columns, *getattr(q, "shape", ())[1:]))
+
+        def sum_of(view: View) -> Any:
+            if not isinstance(q, np.ndarray):
+                return view.sum(q(view))
+            labels = q[view.block.where]
+            return view.sum(labels if view.xp is np else view.convert(labels))
+
+        return np.asarray(to_numpy(self.add_up(sum_of)))
 
     def gram(self, V: Floats, chosen: Floats) -> Floats:
         """Return ``V'(sum of x x')V`` over the design rows x, each times its entry of chosen."""

@@ -180,7 +180,7 @@ def block_moments(block: Block) -> Moments | RawMoments:
             refuse_non_finite(block)
         return raw
     X, weight, of_numpy = block.X, block.weight, isinstance(block.X, np.ndarray)
-    xp, device = library_of(X), None if of_numpy else X.device
+    xp, device = (np, None) if of_numpy else (library_of(X), X.device)
     with np.errstate(invalid="ignore", over="ignore"):
         # Sums about 0, if no column of the first rows has a mean above its standard deviation, and
         # about the first row if not: mean^2 <= mean of squares - mean^2. A constant column must be

@@ -36,9 +36,10 @@ def equations_of(
 
     With rcond, directions in which A is below rcond times its largest eigenvalue are dropped.
     """
-    if factorises_rows(parts):
+    solver = solver_of(parts)
+    if solver == "row_space":
         return row_space_coordinates(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
-    if forms_normal_matrix(parts):
+    if solver == "normal_equations":
         return coordinates_of(parts, alpha=alpha, fit_intercept=fit_intercept, rcond=rcond)
     if rcond is not None:
         n_columns = parts[0].n_columns
@@ -49,28 +50,22 @@ def equations_of(
     return iterative_equations(parts, alpha=alpha, fit_intercept=fit_intercept)
 
 
-def factorises_rows(parts: Sequence[Rows]) -> bool:
-    """Return whether the rows are factorised, because there are fewer of them than columns."""
-    n_rows, n_columns = _size(parts)
-    return n_rows < n_columns and n_rows * n_columns <= MAX_FACTORISED_NUMBERS
+def solver_of(parts: Sequence[Rows]) -> str:
+    """Return how equations of this size are solved, see the top of this file."""
+    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
+    if n_rows < n_columns and n_rows * n_columns <= MAX_FACTORISED_NUMBERS:
+        return "row_space"
+    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
+    return (
+        "normal_equations" if n_columns <= MAX_FORMED_COLUMNS or smaller else "conjugate_gradients"
+    )
 
 
 def in_span_is_faster(parts: Sequence[Rows]) -> bool:
     """Return whether a fit in the span of wide rows takes less time than one on all columns."""
-    n_rows, n_columns = _size(parts)
+    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
     wide = n_rows < n_columns and n_rows * n_columns >= MIN_SPAN_NUMBERS
     return wide and n_rows**2 <= MAX_FACTORISED_NUMBERS and all(rows.in_memory for rows in parts)
-
-
-def forms_normal_matrix(parts: Sequence[Rows]) -> bool:
-    """Return whether A is formed, if the rows are not factorised."""
-    n_rows, n_columns = _size(parts)
-    smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
-    return n_columns <= MAX_FORMED_COLUMNS or smaller
-
-
-def _size(parts: Sequence[Rows]) -> tuple[int, int]:
-    return sum(rows.n_rows for rows in parts), parts[0].n_columns
 
 
 class RidgePath:
@@ -93,9 +88,10 @@ class RidgePath:
 
     def at(self, alpha: float) -> NormalEquations:
         """Return the normal equations for one ridge."""
-        if factorises_rows(self.parts):
+        solver = solver_of(self.parts)
+        if solver == "row_space":
             return self._row_space.at(alpha)
-        if forms_normal_matrix(self.parts):
+        if solver == "normal_equations":
             return coordinates_of(
                 self.parts, alpha=alpha, fit_intercept=self.fit_intercept, moments=self._moments
             )

@@ -55,7 +55,7 @@ from primum._typing import Floats
 from primum.equations import Linear, by_row
 from primum.equations.coordinates import MIN_ACCURATE_RCOND, coordinates_of
 from primum.equations.design import View, product
-from primum.equations.normal import forms_normal_matrix
+from primum.equations.normal import solver_of
 from primum.labellings.family import (
     DETERMINED_TOLERANCE,
     LeastSquaresFamily,
@@ -116,7 +116,7 @@ def metric_of_rows(metric: str | float, labeled: LabeledRows, fit_intercept: boo
     if n_columns == 0:
         return "labeled"
     rows = ArrayRows(X)
-    if not forms_normal_matrix([rows]):
+    if solver_of([rows]) == "conjugate_gradients":
         return SHARE_IF_UNDETERMINED
     coordinates = coordinates_of([rows], alpha=0.0, fit_intercept=fit_intercept)
     return "labeled" if coordinates.basis.shape[1] == n_columns else SHARE_IF_UNDETERMINED
@@ -163,7 +163,8 @@ def implicit_problem(
         problem = LabelProblem(
             _columns(family, W), target, labels, unit, floor, scale, determined=determined
         )
-        problem = without_level(problem, coordinates.fit_intercept)
+        if target.ndim == 2:
+            problem = without_level(problem, coordinates.fit_intercept)
     if shares is None or family.unlabeled.n_rows == 0:
         return problem
     if problem.tie is not None:

@@ -102,9 +102,9 @@ def unfitted_like(estimator: BaseEstimator, kind: type[Kind], **parameters: Any)
     """
     current, names = estimator.get_params(deep=False), signature(kind).parameters
     copy = kind(**({name: current[name] for name in names if name in current} | parameters))
-    if hasattr(estimator, "n_features_in_"):
-        copy.n_features_in_ = estimator.n_features_in_
-    copy_feature_names(estimator, copy)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            setattr(copy, name, getattr(estimator, name))
     return copy
 
 
@@ -147,20 +147,15 @@ def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[N
     A fit that fails leaves an unfitted estimator: its incomplete attributes are of no use and must
     not be mixed with those of an earlier fit.
     """
-    if not warm_start:
-        _forget(estimator)
+    for name in () if warm_start else fitted_attributes(estimator):
+        delattr(estimator, name)
     try:
         with each_once():
             yield
     except BaseException:
-        _forget(estimator)
+        for name in fitted_attributes(estimator):
+            delattr(estimator, name)
         raise
-
-
-def _forget(estimator: BaseEstimator) -> None:
-    """Delete the fitted attributes."""
-    for name in fitted_attributes(estimator):
-        delattr(estimator, name)
 
 
 def fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:

@@ -69,11 +69,6 @@ class ImplicitFit:
     certificate: Certificate
 
 
-def no_narrower(labels: LabelSet) -> Iterable[LabelSet]:
-    """Return no smaller label sets to be tried first."""
-    return ()
-
-
 def fit_least_squares(
     labeled: LabeledRows, *, alpha: float, fit_intercept: bool, rcond: float | None = None
 ) -> tuple[Linear, str]:
@@ -98,7 +93,7 @@ def fit_implicit(
     tol: float,
     max_iter: int,
     threshold: float = 0.0,
-    narrower: Callable[[LabelSet], Iterable[LabelSet]] = no_narrower,
+    narrower: Callable[[LabelSet], Iterable[LabelSet]] | None = None,
     in_span: bool = True,
     tie_break: str = "twin",
     rcond: float | None = None,
@@ -185,7 +180,7 @@ def solve_and_prove(
     solver: str,
     tol: float,
     max_iter: int,
-    narrower: Callable[[LabelSet], Iterable[LabelSet]] = no_narrower,
+    narrower: Callable[[LabelSet], Iterable[LabelSet]] | None = None,
 ) -> tuple[Linear, Any, Certificate]:
     """Return the model (coefficients, intercept) of the best labelling, its labels, its proof."""
     labeled, iterations = family.labeled, 0
@@ -205,7 +200,7 @@ def solve_and_prove(
             tie=None if problem.tie is None else replace(problem.tie, labels=near),
         )
         # The model of the labels closest to the centres depends on the sets themselves.
-        for near in (() if problem.tie_break == "half" else narrower(problem.labels))
+        for near in (narrower(problem.labels) if narrower and problem.tie_break != "half" else ())
     )
     for narrowed in chain(easier, [problem]):
         label_pass = LabelPass(family, narrowed, twin)

@@ -300,7 +300,8 @@ def rounding_thresholds(problem: LabelProblem, xi: Floats, p: Floats) -> Roundin
     size = np.linalg.norm(problem.target) + np.linalg.norm(xi)
     weak = UNDECIDED_P * float(np.sqrt(np.vdot(p, p) / p.size))
     singular_value = RANK_ROUNDING * float(lengths.max())
-    return Rounding(weak, singular_value, float(EPS * size * total_of(lengths, weight)))
+    total = float(lengths.sum() if weight is None else lengths @ weight)
+    return Rounding(weak, singular_value, float(EPS * size * total))
 
 
 def minimise_psi(
@@ -458,7 +459,7 @@ def refit(
 
     # Fewer labels than equations, class by class.
     many = open_labels.freedom > len(missing)
-    if not many and prior is None and open_labels.by_class_is_faster():
+    if not many and prior is None and labels.shape and open_labels.by_class_is_faster():
         system = open_labels.least_norm
         if system is not None:
             M, rows = open_labels.weighted_columns, open_labels.rows

@@ -87,7 +87,7 @@ class OpenLabels:
         self.columns, self.labels, self.face = columns, labels, face
         self.faces = faces_of(labels, face)
         self.freedom = sum(len(rows) * D.shape[1] for rows, D in self.faces)
-        self.n_equations = columns.shape[0] * n_contrasts(labels)
+        self.n_equations = columns.shape[0] * (labels.shape[0] - 1 if labels.shape else 1)
 
     @cached_property
     def rows(self) -> Index:
@@ -165,10 +165,14 @@ class OpenLabels:
 
     def along_flat(self, b: Floats) -> Floats:
         """Return ``A'b`` for a flat vector, or for several as columns."""
+        if b.ndim == 1:
+            return self.along(unflat(self.labels, b))
         return np.apply_along_axis(lambda column: self.along(unflat(self.labels, column)), 0, b)
 
     def sum_flat(self, x: Floats) -> Floats:
         """Return ``A x``, flat, for one vector or for several as columns."""
+        if x.ndim == 1:
+            return flat(self.labels, self.sum(x))
         return np.apply_along_axis(lambda column: flat(self.labels, self.sum(column)), 0, x)
 
     def matrix(self) -> Floats:
@@ -237,7 +241,7 @@ class OpenLabels:
             return unflat(labels, solve_hessian(labels, list(self.grams()), sigma, b, held))
 
         # Fewer labels than equations: a system in the labels, perhaps class by class.
-        if held is None and self.by_class_is_faster():
+        if labels.shape and held is None and self.by_class_is_faster():
             system = ClassSystem.of(self.products(), self.mask, 1.0 / sigma)
             if system is not None:
                 M = self.weighted_columns
@@ -270,6 +274,8 @@ def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> F
 
 def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
     """Return ``sum E E' (x) G`` as one matrix, for pairs (E, G)."""
+    if not labels.shape:  # one face, in the only direction
+        return grams[0][1]
     C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
     k, r = C.shape[1], G.shape[1]
     blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)

@@ -352,13 +352,16 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
                     tie_break=self._tie_break,
                     rcond=self._rcond,
                 )
+            classes = data.labels.classes
             # The model, its twin, its proof, and the labels: those of rows that are read again too.
-            self._remember(data.labels.classes, *found.model)
+            self._remember(classes, *found.model)
             twin = unfitted_like(self, LeastSquaresClassifier, alpha=alpha_labeled)
-            self.supervised_ = twin._remember(data.labels.classes, *found.twin)
+            self.supervised_ = twin._remember(classes, *found.twin)
             twin.solver_, twin.n_features_in_ = found.twin_solver, self.n_features_in_
             self.metric_, self.solver_ = found.metric, found.solver
-            self.certificate_ = found.certificate.with_classes(data.labels.classes.tolist())
+            self.certificate_ = found.certificate
+            if self.prior is not None:
+                self.certificate_ = found.certificate.with_classes(classes.tolist())
             self.n_iter_ = max(1, self.certificate_.iterations)
             self._labels, self._frame = found.labels, found.frame
             self._n_labels, self._n_more = data.unlabeled.n_rows, data.more.n_rows
