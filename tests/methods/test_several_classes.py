@@ -377,7 +377,7 @@ def test_em_by_conjugate_gradients(labels, alpha, monkeypatch):
     dense = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
     assert dense.solver_ == "normal_equations"
     np.testing.assert_allclose(iterative.coef_, dense.coef_, atol=1e-7)
-    monkeypatch.setattr("primum.equations.coordinates.MAX_FACTORISED_UNKNOWNS", 0)
+    monkeypatch.setattr("primum.methods.least_squares.em.MAX_FACTORISED_UNKNOWNS", 0)
     unfactorised = EMLeastSquaresClassifier(labels, alpha=alpha).fit(X, y, X_unlabeled=X_u)
     np.testing.assert_allclose(unfactorised.coef_, dense.coef_, atol=1e-7)
 
