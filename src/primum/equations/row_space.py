@@ -87,10 +87,30 @@ def row_space_coordinates(
     if rcond is not None:
         factors = _factor_truncated(Z, ridge, rcond, weight if fit_intercept else 0.0)
     else:
-        factors = _factor_gram(Z, lengths, ridge, len(Z) - int(fit_intercept)) or (
-            _factor_scaled(Z, np.sqrt(lengths**2 + ridge), noise, ridge)
-        )
-    factors = coordinates.of_all_columns(_orthonormal(Z, factors, ridge), varying, len(center))
+        # From the n x n matrix ZZ', if it shows the rank clearly, in any units of the columns.
+        squares, U = np.linalg.eigh(Z @ Z.T)
+        rank = _clear_rank(squares, Z)
+        if rank is not None and rank < min(len(Z) - int(fit_intercept), Z.shape[1]):
+            scaled = Z / lengths
+            of_scaled = np.asarray(np.linalg.eigvalsh(scaled @ scaled.T), dtype=np.float64)
+            rank = rank if rank == _clear_rank(of_scaled, Z) else None
+        if rank is not None:
+            squares, U = squares[len(squares) - rank :], U[:, len(squares) - rank :]
+            V = (Z.T @ U) / np.sqrt(squares)
+            values = np.sqrt(squares + ridge)
+            factors = V / values, (V * values).T
+        else:  # from the singular values of columns scaled to unit length
+            scale = np.sqrt(lengths**2 + ridge)
+            _, values, Vt = np.linalg.svd(Z / scale, full_matrices=False)
+            tolerance = coordinates.rank_tolerance(*Z.shape)
+            kept = coordinates.determined(values, Vt.T, noise / scale, tolerance)
+            factors = coordinates.shortest(Vt[kept].T, values[kept], scale, ridge)
+    basis, inverse = factors
+    if basis.shape[1]:  # corrected from the rows, so that T'A T is the identity
+        scores = Z @ basis
+        R = np.linalg.cholesky(scores.T @ scores + ridge * basis.T @ basis).T
+        factors = solve_triangular(R, basis.T, trans="T").T, R @ inverse
+    factors = coordinates.of_all_columns(factors, varying, len(center))
     return coordinates.Coordinates(
         weight, center, fit_intercept, ridge, *factors, solver="row_space"
     )
@@ -108,8 +128,17 @@ def _lengths_and_noise(Z: Floats, center: Floats, weight: float) -> coordinates.
 
 def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Floats, Floats]:
     """Return (total weight, centre, centred rows, each times the root of its weight)."""
+
+    def dense(block: Block) -> Floats:
+        X: Floats = to_numpy(block.X).astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore", over="ignore"):
+            finite = np.isfinite(np.einsum("ij,ij", X, X))
+        if not finite:
+            refuse_non_finite(block)
+        return X
+
     present = [rows for rows in parts if rows.n_rows]
-    Z = np.concatenate([rows.fill(_dense) for rows in present])
+    Z = np.concatenate([rows.fill(dense) for rows in present])
     weights = joined_weights([(rows.n_rows, rows.weight) for rows in present])
     share = np.ones(len(Z)) if weights is None else weights
     center = np.zeros(Z.shape[1])
@@ -125,54 +154,11 @@ def _centred_rows(parts: Sequence[Rows], fit_intercept: bool) -> tuple[float, Fl
     return float(share.sum()), center, Z
 
 
-def _dense(block: Block) -> Floats:
-    X: Floats = to_numpy(block.X).astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore", over="ignore"):
-        finite = np.isfinite(np.einsum("ij,ij", X, X))
-    if not finite:
-        refuse_non_finite(block)
-    return X
-
-
-def _orthonormal(Z: Floats, factors: coordinates.Factors, ridge: float) -> coordinates.Factors:
-    """Return (basis, its inverse) corrected from the rows, so that ``T'A T`` is the identity."""
-    basis, inverse = factors
-    if basis.shape[1] == 0:
-        return factors
-    scores = Z @ basis
-    R = np.linalg.cholesky(scores.T @ scores + ridge * basis.T @ basis).T
-    return solve_triangular(R, basis.T, trans="T").T, R @ inverse
-
-
-def _factor_gram(
-    Z: Floats, lengths: Floats, ridge: float, full_rank: int
-) -> coordinates.Factors | None:
-    """Return (basis, its inverse) from the n x n matrix ZZ', or None if its rank is unclear."""
-    squares, U = np.linalg.eigh(Z @ Z.T)
-    rank = _clear_rank(squares, Z)
-    if rank is None or rank < min(full_rank, Z.shape[1]):
-        scaled = Z / lengths
-        of_scaled = np.asarray(np.linalg.eigvalsh(scaled @ scaled.T), dtype=np.float64)
-        if rank is None or rank != _clear_rank(of_scaled, Z):
-            return None
-    squares, U = squares[len(squares) - rank :], U[:, len(squares) - rank :]
-    V = (Z.T @ U) / np.sqrt(squares)
-    values = np.sqrt(squares + ridge)
-    return V / values, (V * values).T
-
-
 def _clear_rank(squares: Floats, Z: Floats) -> int | None:
     """Return the number of large eigenvalues if all others are mere rounding, else None."""
     large = squares > coordinates.MIN_ACCURATE_RCOND * squares[-1]
     doubtful = ~large & (squares > coordinates.rank_tolerance(*Z.shape) * squares[-1])
     return None if doubtful.any() else int(np.count_nonzero(large))
-
-
-def _factor_scaled(Z: Floats, scale: Floats, noise: Floats, ridge: float) -> coordinates.Factors:
-    """Return (basis, its inverse) from the singular values of columns scaled to unit length."""
-    _, values, Vt = np.linalg.svd(Z / scale, full_matrices=False)
-    kept = coordinates.determined(values, Vt.T, noise / scale, coordinates.rank_tolerance(*Z.shape))
-    return coordinates.shortest(Vt[kept].T, values[kept], scale, ridge)
 
 
 def _factor_truncated(
@@ -193,16 +179,10 @@ def _factor_truncated(
 
 @dataclass(frozen=True)
 class Span:
-    """The space that some rows span.
+    """The space that some rows span, and these rows (n, r) in coordinates of it, R.
 
-    Attributes
-    ----------
-    rows : array (n, r)
-        The rows in coordinates of this space, R.
-    pivots : array or sparse array (r, d)
-        Rows that span it, X_p.
-    triangle : array (r, r)
-        Their coordinates, R_p: lower triangular.
+    ``pivots`` (r, d) are rows that span it, X_p, dense or sparse, and ``triangle`` (r, r) are their
+    coordinates, R_p: lower triangular.
     """
 
     rows: Floats

@@ -182,33 +182,23 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> Loss:
     loss = Loss(*_triangular(*_with_ridge(Z, y, ridge)))
     if loss.rcond > MIN_ACCURATE_RCOND**0.5:
         return loss
-    rows, goal, rest = _reduced(Z, y, T[first:], _value_rounding(labeled, coordinates.center))
+    # As many rows as the rank of Z, given the rounding of the centred labelled rows in every
+    # column, as a length.
+    lengths = row_norms(labeled.X.T) + len(labeled.y) ** 0.5 * np.abs(coordinates.center)
+    noise = np.asarray(VALUE_ROUNDING * labeled.root.max() * lengths)
+    W, goal, rest = _triangular(Z, y)
+    U, S, Vt = np.linalg.svd(W, full_matrices=False)
+    kept = determined(S, T[first:] @ Vt.T, noise, rank_tolerance(*Z.shape))
+    in_reach = U[:, kept].T @ goal
+    lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
+    rows, goal, rest = S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)
     W, goal, further_rest = _triangular(*_with_ridge(rows, goal, ridge))
     return Loss(W, goal, rest + further_rest)
-
-
-def _value_rounding(labeled: LabeledRows, center: Floats) -> Floats:
-    """Return the rounding of the centred labelled rows in every column, as a length."""
-    lengths = row_norms(labeled.X.T) + len(labeled.y) ** 0.5 * np.abs(center)
-    return np.asarray(VALUE_ROUNDING * labeled.root.max() * lengths)
 
 
 def _with_ridge(Z: Floats, y: Floats, ridge: Floats) -> tuple[Floats, Floats]:
     """Return rows and labels with the ridge appended: one row per feature, with label 0."""
     return np.vstack([Z, ridge]), np.concatenate([y, np.zeros((len(ridge), *y.shape[1:]))])
-
-
-def _reduced(Z: Floats, y: Floats, T: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
-    """Return (rows, goal, rest) like ``_triangular``, with as many rows as the rank of Z.
-
-    ``T`` turns directions of Z into those of the features, whose rounding is ``noise``.
-    """
-    W, goal, rest = _triangular(Z, y)
-    U, S, Vt = np.linalg.svd(W, full_matrices=False)
-    kept = determined(S, T @ Vt.T, noise, rank_tolerance(*Z.shape))
-    in_reach = U[:, kept].T @ goal
-    lost = float(np.vdot(goal, goal) - np.vdot(in_reach, in_reach))
-    return S[kept, None] * Vt[kept], in_reach, rest + max(lost, 0.0)
 
 
 def _triangular(Z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
