@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -15,40 +15,34 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._threads import one_blas_thread
 from primum._warnings import warn
-from primum.judging.disagreements import list_disagreements
-from primum.judging.held_out import HeldOut
 from primum.judging.losses import read_scorer, scoring_name
 from primum.judging.objectives import read_objective, rule_of, with_storable_cost
-from primum.judging.pools import also_labeled, order_seed, row_digests
 from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
 from primum.reading.data import (
-    as_table,
     given_rows,
-    on_this_machine,
     read_rows,
     refuse_other_library,
 )
-from primum.reading.folds import read_repeated_folds
-from primum.reading.known import read_chosen
 from primum.rows import is_outside
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
 from primum.safe.label_rows import (
     MAX_COMPARED_ROWS,
     MAX_PREDICTED_ROWS,
-    PAIRS,
     ToLabel,
     ask_about_stacks,
+    disagreements_in_fit,
     find_rows,
     names_in_fit,
-    note_on_sample,
+    notes_on_pool,
     own_index,
     rows_to_ask,
+    seed_of_order,
 )
-from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
-from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
+from primum.safe.out_of_fold import score_candidates, warn_of_failures
+from primum.safe.rows import UNLESS_COUNTS, Targets, held_out_rows, shared_rows
 from primum.safe.stack import (
     BASELINE,
     RANGES,
@@ -314,31 +308,38 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             # Rows, targets and folds, the same for every candidate.
             columns = getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None
             rows = shared_rows(given, seed, self.standardize, columns, self.n_jobs)
-            known = given.labels.labeled[given.known]
-            codes, weight = given.labels.codes[given.known], given.weight_of(known)
-            mask = read_chosen(on_this_machine(chosen), given.labels)
-            asked = None if mask is None else mask[known]
-            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
-            group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
+            codes = given.labels.codes[given.known]
+            held_out = held_out_rows(
+                given,
+                codes,
+                classes,
+                groups,
+                chosen,
+                self.cv,
+                self.n_repeats,
+                rows.n_unlabeled,
+                seed,
+            )
+            weight, group, asked = held_out.weight, held_out.groups, held_out.chosen
             targets = Targets.of_classes(codes, len(classes), weight, group, asked)
-            held_out = HeldOut(folds, codes, classes, weight, group, n_free, chosen=asked)
-            routed = routed_weights(self, sample_weight)
             n_rows = rows.unlabeled.shape[0]
+            routed = routed_weights(self, sample_weight)
             team = choose_candidates(
                 self.candidates, self.baseline, len(classes), n_rows, routed=routed
             )
             of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
+            unknown = given.labels.unlabeled[given.unknown]
+            free = None if groups is None else np.asarray(groups)[unknown]
             notes, alerts = remarks_on_rows(rows, group, free, asked)
 
             # Out-of-fold scores of the candidates, weights of the stacks, final fits.
             how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
-            most = MAX_PREDICTED_ROWS if self.time_budget is None else MAX_COMPARED_ROWS
+            deadline = None if self.time_budget is None else started + self.time_budget
+            most = MAX_PREDICTED_ROWS if deadline is None else MAX_COMPARED_ROWS
             probe = rows.with_at_most(most).unlabeled
-            if self.time_budget is None:
-                scored = score_candidates(team, rows, targets, folds, **how)
-            else:
-                deadline = started + self.time_budget
-                scored = score_in_time(team, rows, targets, folds, probe, deadline, **how)
+            scored = score_candidates(
+                team, rows, targets, held_out.folds, probe, deadline=deadline, **how
+            )
             stacks = weigh_and_refit(team, scored, held_out, targets, self.shrinkage, probe, **how)
             self.weights_ = stacks.weights[SAFE]
             self.gap_ = stacks.gap
@@ -346,54 +347,38 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             self.supervised_ = self._stack(stacks.weights[SUPERVISED], stacks.models)
             self.baseline_ = self._stack(stacks.weights[BASELINE], stacks.models)
 
-            # The unlabelled rows on which the stacks differ, and the verdict.
+            # The unlabelled rows on which the stacks differ, in an order of their own, and the
+            # verdict.
             compared = [stacks.weights[name] for name in (SAFE, BASELINE, SUPERVISED)]
             predicted = codes_of_scores(compared, stacks.probe)
-            apart = [
-                (int(np.sum(predicted[:, a] != predicted[:, b])), len(predicted)) for a, b in PAIRS
-            ]
-            of_labeled, of_unlabeled = row_digests(rows.labeled), row_digests(rows.unlabeled)
-            self._labeled_digests = np.unique(of_labeled)
-            # A fresh order for these models: another label, row or setting gives another one.
-            self.order_seed_ = order_seed(
-                [seed, self],
-                [of_labeled, codes, weight, targets.groups, asked],
-                [of_unlabeled, rows.n_unlabeled, rows.unlabeled_weight],
-                [held_out.rows, held_out.fold_of],
-            )
-            differing = listed_names = None
-            labeled = also_labeled(of_unlabeled, of_labeled)
-            all_compared = 0 < len(predicted) == rows.n_unlabeled and not labeled.all()
-            if scoring == "accuracy" and all_compared:
-                differing = list_disagreements(
-                    predicted, rows.unlabeled, PAIRS, seed=self.order_seed_, labeled=labeled
-                )
-                table = as_table(differing.X, getattr(self, "feature_names_in_", None))
-                differing = replace(differing, X=table)
-                names, codes_by_name = names_in_fit(given, X, X_unlabeled)
-                listed_names = names[differing.positions]
+            self._labeled_digests = np.unique(rows.labeled_digests)
+            self.order_seed_ = seed_of_order(self, rows, targets, held_out)
+            differing = names = None
+            if scoring == "accuracy":
+                features = getattr(self, "feature_names_in_", None)
+                differing = disagreements_in_fit(predicted, rows, self.order_seed_, features)
+            if differing is not None:
+                every, codes_by_name = names_in_fit(given, X, X_unlabeled)
+                names = every[differing.positions]
             notes += [f"{skipped}: {LACK_OF_TIME}" for skipped in scored.skipped]
-            notes += note_on_sample(rows, len(predicted), limited=self.time_budget is not None)
-            if differing is not None and differing.n_labeled:
-                notes.append(differing.left_out)
+            notes += notes_on_pool(rows, len(predicted), differing, limited=deadline is not None)
             self.verdict_, judged, questions = judge_stacks(
                 held_out,
                 team,
                 stacks,
                 targets,
                 scoring,
-                self.shrinkage,
-                n_unlabeled=rows.n_unlabeled,
-                apart=apart,
-                classes=classes,
+                predicted=predicted,
                 differing=differing,
-                names=listed_names,
+                names=names,
                 notes=scored.notes_with(notes, self.models_),
                 alerts=alerts,
             )
 
             # Held-out scores, decision rules, and what the user reads.
-            self.held_out_rows_, self.held_out_folds_ = known[held_out.rows], held_out.fold_of
+            known = given.labels.labeled[given.known]
+            self.held_out_rows_ = known[held_out.rows]
+            self.held_out_folds_ = held_out.fold_of
             self.held_out_scores_ = judged[SAFE]
             predictions = held_out.predictions(judged[SAFE], self.objective_)
             self.held_out_predictions_ = classes[predictions.predicted]
@@ -411,8 +396,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             warn_of_failures(self.failures_)
             for note in alone:
                 warn(note)
-            if differing is not None and listed_names is not None and questions is not None:
-                self._to_label = rows_to_ask(questions, differing, listed_names, codes_by_name)
+            if differing is not None and names is not None and questions is not None:
+                self._to_label = rows_to_ask(questions, differing, names, codes_by_name)
         return self
 
     def count_fits(self) -> int:

@@ -15,19 +15,21 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._threads import using_threads
 from primum._typing import AnyArray, Index
-from primum.judging.disagreements import Disagreements, find_disagreements
+from primum.judging.disagreements import Disagreements, find_disagreements, list_disagreements
+from primum.judging.held_out import HeldOut
 from primum.judging.named_labels import KEY_COLUMN, LABEL_COLUMN, as_written
-from primum.judging.pools import Digests
+from primum.judging.pools import Digests, also_labeled, order_seed
 from primum.judging.settlement import Settlement
 from primum.judging.words import Verdict
 from primum.reading.data import ClassRows, as_table, given_rows
 from primum.rows import as_dense, is_outside
-from primum.safe.rows import SharedRows
+from primum.safe.rows import SharedRows, Targets
 from primum.safe.stack import StackPredictionMixin, codes_of_stacks
 
 # The stacks in the columns of codes, and the pairs of (baseline, challenger) among them.
@@ -113,14 +115,54 @@ def _free(name: str, used: Collection[Any]) -> str:
     return name
 
 
-def note_on_sample(rows: SharedRows, n_compared: int, *, limited: bool) -> list[str]:
-    """Return a note if stacks are compared on a sample, unless that is due to the time budget."""
-    if n_compared == rows.n_unlabeled or (rows.sampled is None and limited):
-        return []
-    return [
-        f"The model is compared with others on a random sample of {n_compared} of the "
-        f"{rows.n_unlabeled} unlabelled rows; rows_to_label(X) compares them on all."
-    ]
+def notes_on_pool(
+    rows: SharedRows, n_compared: int, differing: Disagreements | None, *, limited: bool
+) -> list[str]:
+    """Return notes if stacks are compared on a sample, or if rows to label are labelled already.
+
+    A sample that is due to the time budget, which is ``limited``, is not mentioned.
+    """
+    notes = []
+    if n_compared < rows.n_unlabeled and (rows.sampled is not None or not limited):
+        notes.append(
+            f"The model is compared with others on a random sample of {n_compared} of the "
+            f"{rows.n_unlabeled} unlabelled rows; rows_to_label(X) compares them on all."
+        )
+    if differing is not None and differing.n_labeled:
+        notes.append(differing.left_out)
+    return notes
+
+
+def seed_of_order(
+    model: BaseEstimator, rows: SharedRows, targets: Targets, held_out: HeldOut
+) -> int:
+    """Return the seed of an order of rows that is fresh for the models of a fit.
+
+    Another label, row or setting gives another order.
+    """
+    return order_seed(
+        [rows.seed, model],
+        [rows.labeled_digests, targets.y, targets.weight, targets.groups, targets.chosen],
+        [rows.unlabeled_digests, rows.n_unlabeled, rows.unlabeled_weight],
+        [held_out.rows, held_out.fold_of],
+    )
+
+
+def disagreements_in_fit(
+    predicted: Index,
+    rows: SharedRows,
+    seed: int,
+    columns: AnyArray | None,
+) -> Disagreements | None:
+    """Return the unlabelled rows of ``fit`` on which stacks differ; None if not all are compared.
+
+    Rows that are also labelled rows, by their digests, are left out.
+    """
+    labeled = also_labeled(rows.unlabeled_digests, rows.labeled_digests)
+    if labeled.all() or len(predicted) < rows.n_unlabeled:
+        return None
+    found = list_disagreements(predicted, rows.unlabeled, PAIRS, seed=seed, labeled=labeled)
+    return replace(found, X=as_table(found.X, columns))
 
 
 def ask_about_stacks(

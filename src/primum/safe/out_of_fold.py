@@ -290,15 +290,20 @@ def score_candidates(
     rows: SharedRows,
     targets: Targets,
     folds: Sequence[Fold],
+    probe: Any = None,
     *,
+    deadline: float | None = None,
     n_jobs: int | None = None,
     title: str = "",
 ) -> Scored:
-    """Return the out-of-fold scores of all candidates of a team.
+    """Return the out-of-fold scores of all candidates of a team, or of those with time for them.
 
     Each is prepared once, and fitted to the training rows of every fold. Folds that are finished
-    are reported to whoever listens.
+    are reported to whoever listens, unless there is a deadline.
     """
+    if deadline is not None:
+        how: Any = {"n_jobs": n_jobs, "title": title}
+        return score_in_time(team, rows, targets, folds, probe, deadline, **how)
     scored, n_folds = Scored(), len(folds)
     prepare_candidates(scored, team.all, rows, targets, n_jobs, title)
     tell(FOLDS, 0, n_folds)

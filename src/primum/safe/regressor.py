@@ -5,6 +5,7 @@ from dataclasses import field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -14,17 +15,15 @@ from primum._sklearn import StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum._warnings import warn
-from primum.judging.held_out import HeldOut, too_few_numbers
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
 from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import on_this_machine, read_numbers, refuse_other_library
-from primum.reading.folds import read_repeated_folds
-from primum.reading.known import read_chosen, refuse_underflow, warn_of_markers
+from primum.reading.data import read_numbers, refuse_other_library
+from primum.reading.known import refuse_underflow, warn_of_markers
 from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
 from primum.safe.label_rows import MAX_COMPARED_ROWS
-from primum.safe.out_of_fold import score_candidates, score_in_time, warn_of_failures
-from primum.safe.rows import UNLESS_COUNTS, Targets, read_groups, shared_rows
+from primum.safe.out_of_fold import score_candidates, warn_of_failures
+from primum.safe.rows import UNLESS_COUNTS, Targets, held_out_rows, shared_rows
 from primum.safe.stack import (
     BASELINE,
     RANGES,
@@ -244,7 +243,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             bounds = None if isinstance(self.bounds, str) else self.bounds
             given = read_numbers(self, X, y, X_unlabeled, sample_weight, bounds=bounds)
             known = given.labels.labeled[given.known]
-            numbers, weight = given.labels.targets[given.known], given.weight_of(known)
+            numbers = given.labels.targets[given.known]
             refuse_underflow(numbers, "y")
             _warn_of_numbers(numbers)
             refuse_other_library(self, given.home)
@@ -253,33 +252,39 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             # Rows, targets and folds, the same for every candidate.
             columns = getattr(self, "feature_names_in_", None) if hasattr(X, "iloc") else None
             rows = shared_rows(given, seed, self.standardize, columns, self.n_jobs)
-            mask = read_chosen(on_this_machine(chosen), given.labels)
-            asked = None if mask is None else mask[known]
-            folds = read_repeated_folds(self.cv, self.n_repeats, given, groups, seed, mask)
-            group, free, n_free = read_groups(given, groups, rows.n_unlabeled)
+            held_out = held_out_rows(
+                given,
+                numbers,
+                None,
+                groups,
+                chosen,
+                self.cv,
+                self.n_repeats,
+                rows.n_unlabeled,
+                seed,
+            )
+            weight, group, asked = held_out.weight, held_out.groups, held_out.chosen
             targets = Targets.of_numbers(numbers, weight, group, asked)
             assert targets.scale is not None, "the targets are numbers"
             self.target_mean_ = targets.scale.shift
             self.target_scale_ = targets.scale.width
-            routed = routed_weights(self, sample_weight)
             n_rows = rows.unlabeled.shape[0]
+            routed = routed_weights(self, sample_weight)
             team = choose_candidates(
                 self.candidates, self.baseline, None, n_rows, self.bounds, routed
             )
-            held_out = HeldOut(folds, numbers, None, weight, group, n_free, chosen=asked)
             of_folds = notes_on_folds(scoring, self.cv, self.n_repeats, held_out)
+            unknown = given.labels.unlabeled[given.unknown]
+            free = None if groups is None else np.asarray(groups)[unknown]
             notes, alerts = remarks_on_rows(rows, group, free, asked)
-            if (few := too_few_numbers(held_out.n_scored_units)) is not None:
-                alerts = [few, *alerts]
 
             # Out-of-fold scores of the candidates, weights of the stacks, final fits.
             how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
+            deadline = None if self.time_budget is None else started + self.time_budget
             probe = rows.with_at_most(MAX_COMPARED_ROWS).unlabeled
-            if self.time_budget is None:
-                scored = score_candidates(team, rows, targets, folds, **how)
-            else:
-                deadline = started + self.time_budget
-                scored = score_in_time(team, rows, targets, folds, probe, deadline, **how)
+            scored = score_candidates(
+                team, rows, targets, held_out.folds, probe, deadline=deadline, **how
+            )
             stacks = weigh_and_refit(team, scored, held_out, targets, self.shrinkage, probe, **how)
             self.weights_ = stacks.weights[SAFE]
             self.gap_ = stacks.gap
@@ -295,12 +300,11 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
                 stacks,
                 targets,
                 scoring,
-                self.shrinkage,
-                n_unlabeled=rows.n_unlabeled,
                 notes=scored.notes_with(notes, self.models_),
                 alerts=alerts,
             )
-            self.held_out_rows_, self.held_out_folds_ = known[held_out.rows], held_out.fold_of
+            self.held_out_rows_ = known[held_out.rows]
+            self.held_out_folds_ = held_out.fold_of
             self.held_out_predictions_ = judged[SAFE][:, 0]
             self.report_ = report_table(team, scored.seconds, stacks, judged, held_out, targets)
             approximated = scored.notes_with(notes, scored.approximated)

@@ -10,6 +10,7 @@ rows contribute, components included.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from scipy import sparse
 from primum._threads import one_blas_thread, using_threads
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum.equations.sampled import Sampled, read_sample
-from primum.reading.data import TrainingRows, refuse_overflow, stack_rows
+from primum.judging.held_out import HeldOut
+from primum.judging.pools import Digests, row_digests
+from primum.reading.data import TrainingRows, on_this_machine, refuse_overflow, stack_rows
+from primum.reading.folds import read_repeated_folds
+from primum.reading.known import read_chosen
 from primum.reading.targets import SomeKnown, TargetScale
 from primum.rows import ArrayRows
 
@@ -116,6 +121,16 @@ class SharedRows:
     reduced: "SharedRows | None" = None
     reduction: Affine | None = None
     sampled: Sampled | None = None
+
+    @cached_property
+    def labeled_digests(self) -> Digests:
+        """A digest of every labelled row."""
+        return row_digests(self.labeled)
+
+    @cached_property
+    def unlabeled_digests(self) -> Digests:
+        """A digest of every unlabelled row in memory."""
+        return row_digests(self.unlabeled)
 
     @property
     def n_unlabeled(self) -> int:
@@ -354,20 +369,35 @@ def shared_rows(
     return with_reduced(rows)
 
 
-def read_groups(
-    given: TrainingRows[SomeKnown], groups: Any, n_unlabeled: int
-) -> tuple[AnyArray | None, AnyArray | None, int]:
-    """Return the groups of labelled and of unlabelled rows of X, and how many could be labelled.
+def held_out_rows(
+    given: TrainingRows[SomeKnown],
+    y: AnyArray,
+    classes: AnyArray | None,
+    groups: Any,
+    chosen: Any,
+    cv: Any,
+    n_repeats: int,
+    n_unlabeled: int,
+    seed: int,
+) -> HeldOut:
+    """Return the rows that folds of the labelled rows of positive weight hold out.
 
-    The last is the number of groups without a label, where each row of X_unlabeled is a group;
-    without groups, it is that of the unlabelled rows.
+    ``y`` has the class codes of the labelled rows (``classes`` names them), or their numbers. What
+    could be labelled are the unlabelled rows or, with groups, the groups without a label, where
+    each row of X_unlabeled is a group.
     """
+    known = given.labels.labeled[given.known]
+    unknown = given.labels.unlabeled[given.unknown]
+    mask = read_chosen(on_this_machine(chosen), given.labels)
+    asked = None if mask is None else mask[known]
+    folds = read_repeated_folds(cv, n_repeats, given, groups, seed, mask)
+    weight = given.weight_of(known)
     if groups is None:
-        return None, None, n_unlabeled
-    labeled = np.asarray(groups)[given.labels.labeled[given.known]]
-    unlabeled = np.asarray(groups)[given.labels.unlabeled[given.unknown]]
-    n_more = n_unlabeled - len(unlabeled)
-    return labeled, unlabeled, len(np.setdiff1d(unlabeled, labeled)) + n_more
+        return HeldOut(folds, y, classes, weight, None, n_unlabeled, chosen=asked)
+    labeled = np.asarray(groups)[known]
+    n_more = n_unlabeled - len(unknown)
+    n_groups = len(np.setdiff1d(np.asarray(groups)[unknown], labeled)) + n_more
+    return HeldOut(folds, y, classes, weight, labeled, n_groups, chosen=asked)
 
 
 def with_reduced(rows: SharedRows) -> SharedRows:

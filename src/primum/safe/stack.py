@@ -152,6 +152,8 @@ class Stacks:
     ----------
     weights : dict of str to dict of str to float
         The weights of the candidates in each stack.
+    shrinkage : float
+        Strength of the shrinkage towards the baseline.
     gap : float
         Proven bound on how much the objective of the first stack's weights exceeds its minimum.
     scores : dict of arrays of shape (n_held_out, n_outputs)
@@ -163,6 +165,7 @@ class Stacks:
     """
 
     weights: dict[str, dict[str, float]]
+    shrinkage: float
     gap: float
     scores: dict[str, Floats]
     models: dict[str, CandidateModel]
@@ -210,7 +213,7 @@ def weigh_and_refit(
                 scored.approximated.setdefault(name, []).append(note)
             models = {name: model for name, (model, _) in fitted.items()}
             of_probe = {name: values for name, (_, values) in fitted.items()}
-            return Stacks(weights, gap, scores, models, of_probe)
+            return Stacks(weights, shrinkage, gap, scores, models, of_probe)
         scores = {n: values for n, values in scores.items() if n in fitted or n not in wanted}
 
 

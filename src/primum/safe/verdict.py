@@ -39,7 +39,7 @@ from primum.judging.words import (
 )
 from primum.reading.data import stack_rows
 from primum.safe.candidates.own import Team
-from primum.safe.label_rows import ask_about_stacks
+from primum.safe.label_rows import PAIRS, ask_about_stacks
 from primum.safe.rows import SharedRows, Targets
 from primum.safe.stack import BASELINE, SAFE, SUPERVISED, Stacks, cross_fitted
 
@@ -110,11 +110,8 @@ def judge_stacks(
     stacks: Stacks,
     targets: Targets,
     scoring: Any,
-    shrinkage: float,
     *,
-    n_unlabeled: int,
-    apart: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
-    classes: AnyArray | None = None,
+    predicted: Index | None = None,
     differing: Disagreements | None = None,
     names: AnyArray | None = None,
     notes: Sequence[str] = (),
@@ -122,16 +119,16 @@ def judge_stacks(
 ) -> tuple[SafeVerdict, dict[str, Floats], Settlement | None]:
     """Return the verdict on a stack, cross-fitted scores of the stacks, and what labels can settle.
 
-    ``apart`` has, for the baseline and for the supervised stack, (the number of unlabelled rows for
-    which the stack predicts another class, the number of compared rows). ``differing`` are the rows
-    on which they differ, if all were compared, and ``names`` those of the listed ones. The scores
-    are in the unit of the targets. ``alerts`` come before the verdicts in the text, and
-    may withhold claims; ``notes`` come after them.
+    ``predicted`` has the class codes (n_rows, 3) that the stack, the baseline and the supervised
+    stack predict for unlabelled rows. ``differing`` are the rows on which they differ, if all were
+    compared, and ``names`` those of the listed ones. The scores are in the unit of the targets.
+    ``alerts`` come before the verdicts in the text, and may withhold claims; ``notes`` come after
+    them.
     """
 
     def crossed(names: Sequence[str]) -> Floats:
         return targets.restored(
-            cross_fitted(stacks.scores, names, team.baselines, held_out, targets, shrinkage)
+            cross_fitted(stacks.scores, names, team.baselines, held_out, targets, stacks.shrinkage)
         )
 
     members, supervised = team.members(stacks.scores)
@@ -159,10 +156,15 @@ def judge_stacks(
         )
         return withheld(found, alerts)
 
+    apart = [(0, 0) for _ in PAIRS]
+    if predicted is not None:
+        apart = [
+            (int(np.sum(predicted[:, a] != predicted[:, b])), len(predicted)) for a, b in PAIRS
+        ]
     named = f"the baseline ({' and '.join(team.baselines)})"
     of_baseline = verdict(judged[SAFE], judged[BASELINE], named, scoring, apart[0])
     of_supervised = of_brier = asked = leading = None
-    if n_unlabeled and (not unpaired or team.can_attribute(unpaired)):
+    if team.n_unlabeled and (not unpaired or team.can_attribute(unpaired)):
         fair = judged[SAFE]
         compared = apart[1]
         if unpaired:
@@ -171,8 +173,8 @@ def judge_stacks(
         of_supervised = verdict(fair, judged[SUPERVISED], WITHOUT_UNLABELED, scoring, compared)
     if scoring == "accuracy":
         of_brier = verdict(judged[SAFE], judged[BASELINE], named, "neg_brier_score")
-    if differing is not None and classes is not None:
-        asked = ask_about_stacks(differing, classes, (of_baseline, of_supervised), names)
+    if differing is not None and held_out.classes is not None:
+        asked = ask_about_stacks(differing, held_out.classes, (of_baseline, of_supervised), names)
         leading = asked.leading
     text = verdict_text(of_baseline, of_supervised, of_brier, notes, leading, alerts)
     verdict_of_fit = SafeVerdict(of_baseline, of_supervised, text, of_brier, tuple(alerts))
@@ -189,23 +191,23 @@ def verdict_text(
 ) -> str:
     """Return alerts, verdicts and notes as one text; verdicts begin with what is certain."""
     parts = [f"Warning: {alert.text}" for alert in alerts]
-    parts += [baseline.text] if settled is None else _on_these_rows(baseline, settled)
+    if settled is None:
+        parts.append(baseline.text)
+    else:  # what is certain, the verdict for new rows, and what would settle it on these rows
+        parts.append(certain(settled))
+        if settled.pair.n_different and not settled.pair.needs_labels:
+            share = percent(settled.pair.margin)
+            parts.append(
+                f"This is at most {share} of the rows, which makes no practical difference."
+            )
+        parts.append(baseline.reason)
+        if settled.pair.needs_labels and baseline.answer == CANNOT_TELL:
+            parts.append(f"{settled.needed} {HOW_TO_LABEL}")
     if supervised is not None:
         parts.append(contribution(supervised))
     if brier is not None and brier.answer in (HELP, HARM):
         parts.append(on_probabilities(brier))
     return " ".join([*parts, *notes])
-
-
-def _on_these_rows(baseline: Verdict, settled: SettledPair) -> list[str]:
-    """Return what is certain, the verdict for new rows, and what would settle it on these rows."""
-    if not settled.pair.needs_labels:
-        share = percent(settled.pair.margin)
-        few = f"This is at most {share} of the rows, which makes no practical difference."
-        return [certain(settled), *([few] if settled.pair.n_different else []), baseline.reason]
-    if baseline.answer != CANNOT_TELL:
-        return [certain(settled), baseline.reason]
-    return [certain(settled), baseline.reason, f"{settled.needed} {HOW_TO_LABEL}"]
 
 
 def on_probabilities(verdict: Verdict) -> str:

@@ -139,20 +139,15 @@ def fit_logistic(X: Any, labels: Targets) -> LinearModel:
     folds, rows = inner_folds(labels), Principal.of(X, labels.weight)
     codes = np.searchsorted(labels.present, labels.y)
     if not folds:
-        w, b = _with_default_penalty(rows, labels)
+        classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MAX_LOGISTIC_STEPS)
+        classifier.fit(rows.Z, labels.y, sample_weight=labels.weight)
+        w, b = classifier.coef_.T, classifier.intercept_
     elif len(labels.present) == 2 and rows.Z.shape[1] <= MAX_NEWTON_AXES:
         w, b, _ = margin_path(rows, codes, folds, INVERSE_PENALTIES, LOGISTIC)
     else:
         w, b = multinomial_path(rows, codes, folds, INVERSE_PENALTIES)
     coef, intercept = rows.linear(w, b)
     return log_linear_model(coef.T, intercept, labels)
-
-
-def _with_default_penalty(rows: Principal, labels: Targets) -> tuple[Floats, Floats]:
-    """Return coefficients and intercepts of the coordinates, one column for every class."""
-    classifier = LogisticRegression(C=DEFAULT_INVERSE_PENALTY, max_iter=MAX_LOGISTIC_STEPS)
-    classifier.fit(rows.Z, labels.y, sample_weight=labels.weight)
-    return classifier.coef_.T, classifier.intercept_
 
 
 def log_linear_model(coef: Floats, intercept: Floats, labels: Targets) -> LinearModel:

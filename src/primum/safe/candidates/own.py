@@ -121,12 +121,15 @@ class Team:
         Names of the candidates of the baseline, which are in both lists.
     notes : list of str
         What was left out, and why.
+    n_unlabeled : int
+        The number of unlabelled rows in memory.
     """
 
     candidates: list[Candidate]
     supervised: list[Candidate]
     baselines: list[str]
     notes: list[str]
+    n_unlabeled: int = 0
 
     @property
     def all(self) -> list[Candidate]:
@@ -273,7 +276,8 @@ def choose_candidates(
     twins = [known[c.counterpart] for c in able if c.uses_unlabeled and c.counterpart]
     supervised = [candidate for candidate in able if not candidate.uses_unlabeled]
     supervised = list(dict.fromkeys([*supervised, *twins]))
-    return Team(able if n_unlabeled else supervised, supervised, baselines, notes)
+    stack = able if n_unlabeled else supervised
+    return Team(stack, supervised, baselines, notes, n_unlabeled)
 
 
 def _check_learner(name: str, estimator: Any, *, of_classes: bool) -> None:

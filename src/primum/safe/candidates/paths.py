@@ -144,7 +144,11 @@ def ridge_path(
     inner, centred = U.T @ target, target - np.outer(level, level @ target)
     shrunk = squares / (squares + np.asarray(penalties)[:, None])
     if groups is None:
-        errors = _left_out_errors(centred, level, U, shrunk, inner)
+        leverage = (level**2)[:, None] + U**2 @ shrunk.T
+        shape = len(shrunk), inner.shape[1]
+        fitted = U @ (shrunk.T[:, :, None] * inner[:, None]).reshape(len(inner), np.prod(shape))
+        residuals = centred[:, None] - fitted.reshape(len(U), *shape)
+        errors = np.einsum("ijk,ijk,ij->j", residuals, residuals, 1.0 / (1.0 - leverage) ** 2)
     else:
         errors = np.array(
             [
@@ -156,17 +160,6 @@ def ridge_path(
     w = inner * (np.sqrt(squares) / (squares + best))[:, None]
     b = np.average(Y, axis=0, weights=rows.weight)
     return *rows.linear(w, b), errors / (rows.weight.sum() * Y.shape[1])
-
-
-def _left_out_errors(
-    centred: Floats, level: Floats, U: Floats, shrunk: Floats, inner: Floats
-) -> Floats:
-    """Return the sums of squared errors of the rows left out, one for every penalty."""
-    leverage = (level**2)[:, None] + U**2 @ shrunk.T
-    shape = len(shrunk), inner.shape[1]
-    fitted = U @ (shrunk.T[:, :, None] * inner[:, None]).reshape(len(inner), np.prod(shape))
-    residuals = centred[:, None] - fitted.reshape(len(U), *shape)
-    return np.einsum("ijk,ijk,ij->j", residuals, residuals, 1.0 / (1.0 - leverage) ** 2)
 
 
 def _left_out_group_error(
@@ -270,25 +263,20 @@ def _newton(Z: Floats, signs: Floats, weight: Floats, start: Floats, loss: Margi
         curvature = weight * loss.curvature(margins)
         hessian = (augmented.T * curvature[:, None, :]) @ augmented + np.diag(curved)
         full = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        step, value = _shortened(objective, x, value, np.asarray(full, dtype=np.float64))
+        step = np.asarray(full, dtype=np.float64)
+        # Steps that do not lower their objective are halved.
+        after = objective(x + step)
+        for _ in range(MAX_HALVINGS):
+            higher = after > value + VALUE_TOLERANCE * np.abs(value)
+            if not higher.any():
+                break
+            step = np.where(higher[:, None], 0.5 * step, step)
+            after = objective(x + step)
+        value = after
         x = x + step
         if np.abs(_decisions(Z, step)).max() < MIN_NEWTON_STEP:
             break
     return x
-
-
-def _shortened(
-    objective: Callable[[Floats], Floats], x: Floats, value: Floats, step: Floats
-) -> tuple[Floats, Floats]:
-    """Return steps, halved until they lower the objectives, and the objectives after them."""
-    after = objective(x + step)
-    for _ in range(MAX_HALVINGS):
-        higher = after > value + VALUE_TOLERANCE * np.abs(value)
-        if not higher.any():
-            break
-        step = np.where(higher[:, None], 0.5 * step, step)
-        after = objective(x + step)
-    return step, after
 
 
 def multinomial_path(
