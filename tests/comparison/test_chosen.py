@@ -11,8 +11,9 @@ import primum
 from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMClassifier
 from primum.comparison.compare import alerts_on_data, drift_of
+from primum.comparison.data import read_data
 from primum.comparison.page import code_of
-from primum.comparison.plan import ComparisonPlan, read_table
+from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
 from primum.comparison.words import NEW_QUESTION
@@ -154,7 +155,7 @@ def test_too_few_labels_drawn_at_random():
 def test_learning_curves_have_all_chosen_rows_at_every_point():
     X, y, chosen = partly(120)
     entries = [Entry("logistic", LogisticRegression(), False)]
-    table = read_table(X, y, chosen=chosen)
+    table = read_data(X, y, chosen=chosen)
     plan = ComparisonPlan(table, entries, [], curves=True)
     tasks = [task for tasks in plan.rounds() for task in tasks if "n_labeled" in task.stage]
     assert tasks
@@ -162,7 +163,7 @@ def test_learning_curves_have_all_chosen_rows_at_every_point():
         assert np.isin(chosen, task.train).all()
         size = int(task.stage.partition("=")[2])
         assert abs(len(task.train) - size) <= 2
-    few = ComparisonPlan(read_table(X[40:], y[40:], chosen=np.arange(12)), entries, [])
+    few = ComparisonPlan(read_data(X[40:], y[40:], chosen=np.arange(12)), entries, [])
     assert "needs 80 of them, and there are 68" in few.missing_points[0]
 
 
@@ -172,13 +173,13 @@ def test_chosen_rows_count_as_unlabelled_where_labels_are_taken_for_random():
     X[60:] = X[60 + np.argsort(-X[60:, 0])]
     y = np.where(np.arange(400) < 140, rng.integers(0, 2, 400), -1)
     chosen = np.arange(60, 140)
-    assert drift_of(read_table(X, y), None, 0).found
-    assert not drift_of(read_table(X, y, chosen=chosen), None, 0).found
+    assert drift_of(read_data(X, y), None, 0).found
+    assert not drift_of(read_data(X, y, chosen=chosen), None, 0).found
     person = np.append(rng.integers(0, 80, 300), np.repeat(80 + np.arange(5), 20))
     y = np.where((np.arange(400) < 40) | (person >= 80), 0, -1)
     y[:20] = 1
-    marked = read_table(person[:, None].astype(float), y, chosen=np.flatnonzero(person >= 80))
-    assert alerts_on_data(None, read_table(person[:, None].astype(float), y), False)
+    marked = read_data(person[:, None].astype(float), y, chosen=np.flatnonzero(person >= 80))
+    assert alerts_on_data(None, read_data(person[:, None].astype(float), y), False)
     assert alerts_on_data(None, marked, False) == []
 
 

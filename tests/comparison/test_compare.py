@@ -17,7 +17,9 @@ from sklearn.preprocessing import OneHotEncoder
 import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
-from primum.comparison.plan import CROSS_FITTED, ComparisonPlan, read_table, read_target
+from primum.comparison.data import read_data
+from primum.comparison.plan import CROSS_FITTED, ComparisonPlan
+from primum.comparison.records import named_classes
 from primum.comparison.store import ResultsError
 from primum.judging.difference import Posterior
 from primum.judging.held_out import resampled_difference
@@ -214,7 +216,7 @@ def test_runs_and_processes_agree():
 
 
 def test_the_first_repeats_do_not_depend_on_their_number():
-    table = read_table(*partly())
+    table = read_data(*partly())
     entries = [Entry("a", LogisticRegression(), False)]
     few, many = (ComparisonPlan(table, entries, [], n_repeats=n) for n in (1, 3))
     for one, other in zip(few.folds(0), many.folds(0), strict=True):
@@ -286,7 +288,7 @@ class Failing(LogisticRegression):
 
 def test_failures_name_classes():
     reason = "5 rows of every class are needed, but class 1 has 2 (class 7)"
-    named = read_target(np.array(["fraud", "ok"]), 2).with_names(reason)
+    named = named_classes(reason, np.array(["fraud", "ok"]))
     assert named == "5 rows of every class are needed, but class 'ok' has 2 (class 7)"
 
 
@@ -549,7 +551,7 @@ def test_every_row_of_the_table_can_be_fitted_by_name(ring):
 
 def test_a_fit_of_the_safe_stack_counts_as_its_folds():
     X, y = partly()
-    table = read_table(X, y)
+    table = read_data(X, y)
     entries = [Entry("safe", SafeClassifier(n_repeats=3)), Entry("other", Recorder())]
     plan = ComparisonPlan(table, (), entries, cv=4, curves=False)
     parts = {task.entry.name: task.n_fits for tasks in plan.rounds() for task in tasks}

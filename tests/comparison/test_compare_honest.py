@@ -17,7 +17,8 @@ from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum._sklearn import logistic_regression_cv
 from primum.comparison.compare import needs_labels
-from primum.comparison.plan import ComparisonPlan, read_table
+from primum.comparison.data import read_data
+from primum.comparison.plan import ComparisonPlan
 from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
 
@@ -57,7 +58,7 @@ def test_the_safe_stack_is_judged_in_splits_of_groups(cv):
 def test_the_safe_stack_is_judged_in_the_splits_of_the_comparison():
     X, y = partly()
     plan = ComparisonPlan(
-        read_table(X, y), (), [Entry("safe", SAFE)], cv=TimeSeriesSplit(3), curves=False
+        read_data(X, y), (), [Entry("safe", SAFE)], cv=TimeSeriesSplit(3), curves=False
     )
     (task,) = [task for tasks in plan.rounds() for task in tasks if task.cv is not None]
     for (train, test), fold in zip(task.cv, plan.folds(0), strict=True):
@@ -72,7 +73,7 @@ def test_the_safe_stack_is_judged_in_the_splits_of_the_comparison():
 
 def test_groups_stay_together_with_a_number_of_folds():
     X, y, groups = copies()
-    plan = ComparisonPlan(read_table(X, y, None, groups), (), (), cv=4)
+    plan = ComparisonPlan(read_data(X, y, None, groups), (), (), cv=4)
     for fold in plan.folds(0) + plan.folds(1):
         assert not set(groups[:160][fold.train]) & set(groups[:160][fold.test])
 

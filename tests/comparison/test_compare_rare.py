@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
-from primum.comparison.plan import ComparisonPlan, read_table
+from primum.comparison.data import read_data
+from primum.comparison.plan import ComparisonPlan
 from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
@@ -53,12 +54,12 @@ def test_a_rare_class_with_the_default_curves_is_judged():
     ],
 )
 def test_points_of_the_curve_have_three_rows_of_every_class(numbers, drawn, said):
-    table = read_table(*tumours(*numbers))
+    table = read_data(*tumours(*numbers))
     plan = ComparisonPlan(table, (), (Entry("neighbours", KNeighborsClassifier(), False),))
     stages = {task.stage: task for tasks in plan.rounds() for task in tasks}
     assert sorted(stage for stage in stages if stage.startswith("n_labeled")) == drawn
     for stage in drawn:
-        assert np.bincount(table.target.y[stages[stage].train]).min() >= 3
+        assert np.bincount(table.y[stages[stage].train]).min() >= 3
     assert [said in text for text in plan.missing_points] == ([] if said is None else [True])
     assert ComparisonPlan(table, (), (), curves=False).missing_points == []
 
@@ -150,13 +151,13 @@ def test_folds_of_tuning_suit_the_training_sets_of_all_repeats(of_class, n_folds
         number: [Fold(np.r_[np.arange(0, 20, 2), np.arange(1, 2 * count, 2)], np.arange(20, 40))]
         for number, count in enumerate(of_class)
     }
-    plan = ComparisonPlan(read_table(X, y), (), (), n_repeats=2, _folds=repeats)
+    plan = ComparisonPlan(read_data(X, y), (), (), n_repeats=2, _folds=repeats)
     assert plan.inner_folds() == n_folds
 
 
 def test_a_class_with_one_row_in_a_training_set_is_an_error():
     X, y = numbered()
     folds = {0: [Fold(np.r_[np.arange(0, 20, 2), 1], np.arange(20, 40))]}
-    plan = ComparisonPlan(read_table(X, y), (), (), n_repeats=1, _folds=folds)
+    plan = ComparisonPlan(read_data(X, y), (), (), n_repeats=1, _folds=folds)
     with pytest.raises(ValueError, match=r"one labelled row of class 1.*empty its labels"):
         plan.inner_folds()

@@ -11,9 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
+from primum.comparison.card import rare_class_alerts
+from primum.comparison.data import read_data, read_loss
 from primum.comparison.decision import baseline_with_rule, without_rules
 from primum.comparison.page import code_of
-from primum.comparison.plan import last_step, read_table
+from primum.comparison.plan import last_step
 from primum.judging.objectives import Objective
 from primum.reading.classifiers import Entry
 from primum.safe.decision import TunedDecisionClassifierCV
@@ -173,8 +175,8 @@ def test_an_interval_of_a_threshold_needs_held_out_rows_of_both_classes():
 )
 def test_a_class_is_rare_among_as_many_as_there_are(counts, is_rare):
     y = np.repeat([f"class {k:02d}" for k in range(len(counts))], counts)
-    target = read_table(np.zeros((len(y), 1)), y, None, None, None).target
-    alerts = target.alerts(target.loss("accuracy", None))
+    data = read_data(np.zeros((len(y), 1)), y)
+    alerts = rare_class_alerts(data.labels, read_loss(data, "accuracy", None))
     assert [alert.kind for alert in alerts] == ["rare class"] * is_rare
 
 

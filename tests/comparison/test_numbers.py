@@ -41,7 +41,7 @@ def test_the_loss_is_in_units_of_the_target(result):
     assert card.r2 > 0.98
     assert result.loss.measure.name == "RMSE"
     assert "units of price" in result.verdict
-    assert result.plan.table.target.kind.how.startswith("Column 'price' has 45 different numbers")
+    assert result.plan.table.kind.how.startswith("Column 'price' has 45 different numbers")
 
 
 def test_practical_equivalence_is_a_share_of_the_loss_of_the_baseline(result):
@@ -64,7 +64,7 @@ def test_the_model_and_its_coefficients(result):
     model = result.fit_recommended()
     rows = pd.DataFrame({"area": [100.0, 150.0], "rooms": [3.0, 3.0]})
     np.testing.assert_allclose(np.diff(model.predict(rows)), 100, atol=5)
-    largest = coefficients_of(model, "ridge", result.plan.table.target)[0]
+    largest = coefficients_of(model, "ridge", result.plan.table.classes)[0]
     assert (largest.feature, largest.direction) == ("area", "larger")
     assert hasattr(last_step(model), "coef_")
 

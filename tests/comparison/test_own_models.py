@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import primum
 from generate import two_classes
-from primum.comparison.target import default_baselines, default_methods, stack_baseline
+from primum.comparison.models import default_baselines, default_methods, stack_baseline
 from primum.reading.classifiers import Entry
 from primum.safe.candidates.packages import PackagedClassifier
 from primum.safe.candidates.trees import BoostingClassifier

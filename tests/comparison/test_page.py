@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum
 from generate import two_classes
+from primum.comparison.data import read_data
+from primum.comparison.models import default_baselines, default_methods
 from primum.comparison.page import code_of
-from primum.comparison.plan import ComparisonPlan, read_table
+from primum.comparison.plan import ComparisonPlan
 from primum.comparison.records import Records
 from primum.comparison.result import Comparison
-from primum.comparison.target import default_baselines, default_methods
 from primum.judging.losses import read_scoring
 from primum.pages.page import asset
 from primum.reading.classifiers import read_entries
@@ -166,7 +167,7 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
 def test_the_code_leaves_out_the_default_methods(names):
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     y = np.arange(60) % len(names)
-    plan = ComparisonPlan(read_table(X, y, X_unlabeled), (), ())
+    plan = ComparisonPlan(read_data(X, y, X_unlabeled), (), ())
     inner = plan.inner_folds()
     methods = default_methods(inner, len(names), "accuracy")
     baselines = default_baselines()

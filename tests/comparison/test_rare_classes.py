@@ -9,7 +9,7 @@ import pytest
 
 import primum
 from primum import ICLSClassifier
-from primum.comparison.plan import read_table
+from primum.comparison.data import read_data
 from primum.comparison.rare_classes import RareClasses
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -46,7 +46,7 @@ def test_the_result_is_that_of_labels_regrouped_by_hand(how):
     expected = primum.compare(X, by_hand, **QUICK)
     columns = ["loss", "P(help)", "P(harm)", "low", "high"]
     pd.testing.assert_frame_equal(result.table[columns], expected.table[columns])
-    assert result.plan.table.target.class_names == expected.plan.table.target.class_names
+    assert result.plan.table.classes.tolist() == expected.plan.table.classes.tolist()
     assert result.plan.config["labels"] == expected.plan.config["labels"]
 
 
@@ -77,7 +77,7 @@ def test_what_was_grouped_is_said_everywhere_and_predicted(tmp_path):
 def test_what_was_left_out_is_said_everywhere_and_not_predicted():
     X, y, _ = animals()
     result = primum.compare(X, y, rare_classes="drop", **QUICK)
-    sentence = result.plan.table.target.rare.text
+    sentence = result.plan.table.rare.text
     assert sentence == (
         "No model predicts the 4 classes with fewer than 3 labelled rows: 'elk' (2), 'fox' (1), "
         "'owl' (2), 'yak' (1). Their rows count as unlabelled, and errors do not include them: 6 "
@@ -104,30 +104,28 @@ def test_one_class_left_out_is_singular():
 )
 def test_the_class_of_grouped_rows_has_a_name_of_its_own(names, into):
     y = [*np.repeat(names, 9), "fox", "owl", "owl"]
-    target = read_table(np.zeros((21, 1)), y, rare_classes="group").target
-    assert target.class_names == sorted([*names, into])
+    target = read_data(np.zeros((21, 1)), y, rare_classes="group")
+    assert target.classes.tolist() == sorted([*names, into])
     assert target.rare.into == into
-    assert target.known.counts[target.class_names.index(into)] == 3
+    assert target.known.counts[target.classes.tolist().index(into)] == 3
 
 
 def test_numbers_as_classes_become_text_only_if_some_are_grouped():
     y = np.repeat([1, 2, 7, 8], [9, 9, 2, 2])
-    targets = {
-        how: read_table(np.zeros((22, 1)), y, rare_classes=how).target for how in ("group", "drop")
-    }
-    assert targets["group"].class_names == ["1", "2", "other"]
-    assert targets["drop"].class_names == [1, 2]
+    targets = {how: read_data(np.zeros((22, 1)), y, rare_classes=how) for how in ("group", "drop")}
+    assert targets["group"].classes.tolist() == ["1", "2", "other"]
+    assert targets["drop"].classes.tolist() == [1, 2]
     assert targets["drop"].known.codes.tolist() == [0] * 9 + [1] * 9
     assert targets["drop"].known.unlabeled.tolist() == [18, 19, 20, 21]
-    many = read_table(np.zeros((18, 1)), y[:18], rare_classes="drop").target
+    many = read_data(np.zeros((18, 1)), y[:18], rare_classes="drop")
     assert many.rare is None
 
 
 def test_chosen_labels_do_not_count():
     y = np.repeat(["a", "b", "c", "d"], [9, 9, 5, 4])
     chosen = np.isin(np.arange(27), [18, 19, 20, 21, 22, 23, 24])  # all of c, two of d
-    table = read_table(np.zeros((27, 1)), y, chosen=chosen, rare_classes="drop")
-    assert table.target.rare.classes == {"c": 0, "d": 2}
+    table = read_data(np.zeros((27, 1)), y, chosen=chosen, rare_classes="drop")
+    assert table.rare.classes == {"c": 0, "d": 2}
     assert table.n_chosen == 0
 
 

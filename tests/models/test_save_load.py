@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import primum
 from primum.cli.main import primum as command
-from primum.comparison.target import default_baselines
+from primum.comparison.models import default_baselines
 from primum.models import columns_of, load_model
 from primum.tables.preparation import ScaledTogether
 from primum.tables.problem import table_problem

@@ -30,12 +30,12 @@ from primum.comparison.card import ClassFigures
 from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
 from primum.comparison.labelling_files import StoredLabelling, prepare_labelling, write_labelling
+from primum.comparison.models import default_baselines, default_methods
 from primum.comparison.rare_classes import DROP, GROUP
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
 from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
-from primum.comparison.target import default_baselines, default_methods
-from primum.comparison.words import BASELINE, SAFE, MethodResult
+from primum.comparison.words import BASELINE, SAFE, MethodResult, labels_in_words
 from primum.judging.objectives import names_a_rule
 from primum.judging.words import CANNOT_TELL, HARM, HELP, NO_DIFFERENCE, Measure, percent
 from primum.methods.registry import commands
@@ -510,7 +510,7 @@ def _shares_text(result: Comparison) -> str:
 def data_text(result: Comparison) -> str:
     """Return a description of the rows, and the number of columns that are used."""
     table = result.plan.table
-    labels, reason = table.drawn_target.in_words, table.target.kind.how
+    labels, reason = labels_in_words(table.drawn), table.kind.how
     reason = f"\n{options.in_options(reason)}" if reason else ""
     chosen = counted(table.n_chosen, "chosen one")
     chosen = f", {chosen} for training only" if table.n_chosen else ""

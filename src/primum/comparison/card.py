@@ -17,6 +17,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from primum._typing import AnyArray, Floats, Index, PlainRecord
@@ -33,7 +34,15 @@ from primum.judging.intervals import (
     row_means,
     tails_of,
 )
-from primum.judging.losses import OF_CLASSES, Loss, Measure, Predictions, measure_of
+from primum.judging.losses import (
+    OF_CLASSES,
+    RMSE,
+    Loss,
+    Measure,
+    Predictions,
+    measure_of,
+    number_measure,
+)
 from primum.judging.objectives import OF_POSITIVE
 from primum.judging.words import Alert, interval_level, percent_of_level
 from primum.pages.charts import scatter_chart
@@ -425,8 +434,43 @@ def card_of(result: "Comparison", name: str) -> ModelCard | None:
         roc_auc=_roc_auc(held_out),
         weighted=weight is not None,
         decides=result.loss.objective is not None and result.loss.objective.has_rule,
-        rare="" if table.target.rare is None else table.target.rare.text,
+        rare="" if table.rare is None else table.rare.text,
     )
+
+
+# A class is rare with at most this share of the labels, and has few labels below this number: both
+# make its errors invisible in an accuracy.
+RARE_SHARE, FEW_LABELS = 0.1, 20
+# The probability, for all classes together, of as few labels in one of several equal classes, up to
+# which chance does not explain them.
+MAX_CHANCE = 0.05
+
+
+def rare_class_alerts(labels: KnownLabels, loss: Loss) -> list[Alert]:
+    """Return an alert that errors say little, if a class is rare and has few labels.
+
+    Of many classes none is frequent, so a rare one also has fewer labels than any would have by
+    chance if all were equally frequent.
+    """
+    counts, names = labels.counts, labels.classes.tolist()
+    rarest, total = int(counts.argmin()), int(counts.sum())
+    count = int(counts[rarest])
+    if loss.scoring != "accuracy" or count > RARE_SHARE * total or count >= FEW_LABELS:
+        return []
+    if len(names) * stats.binom.cdf(count, total, 1 / len(names)) > MAX_CHANCE:
+        return []
+    name, other = names[rarest], names[int(counts.argmax())]
+    also = "balanced_accuracy"
+    if len(names) == 2:
+        also = f"average_precision with positive={name!r} (--positive)"
+    text = (
+        f"Only {count} of the {total} labelled rows are of class {name!r}: a model that never "
+        f"predicts it has an error of {show_loss(count / total, loss.measure)}, so that a "
+        "verdict on errors says little about it. If it matters, say what errors cost (cost= of "
+        f"compare, --cost '{name}:{other}=5'), or compare by the scoring {also}, and label "
+        "more rows of it."
+    )
+    return [Alert("rare class", text)]
 
 
 def guessing_loss(
@@ -676,6 +720,11 @@ def _outlier_alert(card: NumberCard) -> list[Alert]:
     ]
 
 
+def digits_of(numbers: Floats) -> int:
+    """Return the digits after the decimal point with which numbers are shown."""
+    return number_measure(RMSE, numbers).digits
+
+
 def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> NumberCard | None:
     """Return the card of a method, from the predictions of a comparison of regressors.
 
@@ -699,10 +748,9 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
     if judged is None:
         return None
     (held_out, card), table = judged, result.plan.table
-    target = table.target
     rows, predicted = row_means(held_out.rows, held_out.all.predicted)
-    truth = target.truth[rows]
-    errors, drawn = np.abs(predicted - truth), table.drawn_target.truth
+    truth = table.truth[rows]
+    errors, drawn = np.abs(predicted - truth), table.drawn.values
     typical, large = np.quantile(errors, [0.5, 0.9]).tolist()
     variance = float(np.mean((truth - truth.mean()) ** 2))
     weight = table.weight_of(table.drawn.labeled)
@@ -712,7 +760,7 @@ def number_card_of(result: "Comparison", name: str, unit: str, digits: int) -> N
         r2=1 - float(np.mean(errors**2)) / variance if variance else 0.0,
         typical_error=typical,
         large_error=large,
-        residuals=_residuals(target.known.labeled[rows], truth, predicted, result.row_ids),
+        residuals=_residuals(table.known.labeled[rows], truth, predicted, result.row_ids),
         known_range=(float(drawn.min()), float(drawn.max())),
         unit=f" {unit}" if unit else "",
         digits=digits,

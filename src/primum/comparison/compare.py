@@ -21,21 +21,32 @@ from sklearn.preprocessing import StandardScaler
 from primum._progress import say
 from primum._sklearn import count_rows, learner_of, take_rows
 from primum._words import find_name, printable, suggestion
+from primum.comparison.data import (
+    Data,
+    check_sizes,
+    judged_by,
+    labels_needed,
+    read_data,
+    read_loss,
+)
 from primum.comparison.decision import baseline_with_rule, with_rules
+from primum.comparison.models import (
+    default_baselines,
+    default_methods_for,
+    has_scores,
+    stack_baseline,
+)
 from primum.comparison.plan import (
     ComparisonPlan,
-    PartlyLabeledTable,
     check_equivalence,
     check_numbers,
     read_seed,
-    read_table,
     with_preparation,
 )
 from primum.comparison.records import Records
 from primum.comparison.result import Comparison
 from primum.comparison.run import run_comparison
 from primum.comparison.shares import with_shift
-from primum.comparison.target import labels_needed
 from primum.comparison.words import BASELINE
 from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
@@ -47,7 +58,11 @@ from primum.reading.classifiers import Entry, last_step, read_entries
 from primum.reading.data import given_rows, locate_non_finite, refuse_overflow
 from primum.reading.known import AUTO, chosen_mask
 from primum.rows import is_outside
-from primum.safe.candidates.packages import ON_REQUEST
+from primum.safe.candidates.packages import (
+    ON_REQUEST,
+    classifier_on_request,
+    regressor_on_request,
+)
 from primum.safe.classifier import SafeClassifier
 from primum.safe.regressor import SafeRegressor
 
@@ -315,7 +330,7 @@ def compare(
         chosen = problem.chosen
         prepare = problem.transformer if isinstance(prepare, str) else prepare
         target_kind = problem.kind.word
-    table = read_table(
+    data = read_data(
         *(X, y, X_unlabeled, groups, chosen),
         target_kind=target_kind,
         name=target or "",
@@ -324,36 +339,36 @@ def compare(
         needed=labels_needed(baseline, methods),
     )
     if problem is not None:
-        table = replace(table, target=replace(table.target, kind=problem.kind))
-    check_rows(table.X, prepare, baseline)
+        data = replace(data, kind=problem.kind)
+    check_rows(data.X, prepare, baseline)
     if cv is None and groups is None:
-        table.drawn_target.check_sizes(table.chosen, baseline, methods)
-    prepare = read_transformer(prepare, table.X)
+        check_sizes(data, baseline, methods)
+    prepare = read_transformer(prepare, data.X)
     check_numbers(n_repeats, equivalence, level, time_budget)
-    judged = table.target.judged_by(scoring, cost, positive)
+    judged = judged_by(data, scoring, cost, positive)
     seed = read_seed(random_state)
-    plan = ComparisonPlan(table, (), (), cv, n_repeats, curves, nested, seed)
+    plan = ComparisonPlan(data, (), (), cv, n_repeats, curves, nested, seed)
     plan = read_plan(plan, baseline, methods, prepare, judged)
     may_learn = problem is None or prepare is not problem.transformer
-    learns = may_learn and needs_labels(prepare, table.X)
+    learns = may_learn and needs_labels(prepare, data.X)
     if learns and plan.cross_fitted:
         plan = replace(plan, nested=True)
-    loss = table.target.loss(judged, positive)
-    check_equivalence(equivalence, table.target, loss)
-    drift = drift_of(table, prepare, seed)
+    loss = read_loss(data, judged, positive)
+    check_equivalence(equivalence, data.numeric, loss)
+    drift = drift_of(data, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
-    alerts = alerts_on_data(problem, table, independent_rows)
-    if table.target.classes is None:
-        groups_of_known = table.groups_of(table.drawn.labeled)
-        known = table.drawn.labeled if groups_of_known is None else np.unique(groups_of_known)
+    alerts = alerts_on_data(problem, data, independent_rows)
+    if data.numeric:
+        groups_of_known = data.groups_of(data.drawn.labeled)
+        known = data.drawn.labeled if groups_of_known is None else np.unique(groups_of_known)
         few = too_few_numbers(len(known))
         alerts = alerts if few is None else [few, *alerts]
-    if not (independent_rows or table.groups is not None or any(a.withholds for a in alerts)):
+    if not (independent_rows or data.groups is not None or any(a.withholds for a in alerts)):
         # Without numbers there are no distances, but exact copies are still found.
-        others = table.drawn.unlabeled[:0] if learns else table.drawn.unlabeled
+        others = data.drawn.unlabeled[:0] if learns else data.drawn.unlabeled
         copies = find_copies(
-            take_rows(table.X, table.drawn.labeled),
-            take_rows(table.X, others),
+            take_rows(data.X, data.drawn.labeled),
+            take_rows(data.X, others),
             prepare=prepare,
             remedy=GROUP_ARRAYS if problem is None else GROUP_TABLES,
             random_state=seed,
@@ -489,16 +504,21 @@ def read_plan(
     scoring : str, callable or Objective
         The scoring of methods that judge themselves. An objective gives the others decision rules.
     """
-    target = empty.table.target
+    data = empty.table
+    on_request = regressor_on_request if data.numeric else classifier_on_request
     ruled = isinstance(scoring, Objective) and scoring.has_rule
-    parts = given_or_default(*(baseline, "baseline"), target.default_baselines, target.on_request)
+    parts = given_or_default(
+        baseline, "baseline", lambda: default_baselines(numeric=data.numeric), on_request
+    )
     baselines = read_entries(parts, "baseline", uses_unlabeled=False)
     rivals = given_or_default(
         *(methods, "methods"),
-        lambda: target.default_methods(empty.inner_folds(within=ruled), scoring, baselines),
-        target.on_request,
+        lambda: default_methods_for(data, empty.inner_folds(within=ruled), scoring, baselines),
+        on_request,
     )
-    of_stack = target.stack_baseline(baselines)
+    of_stack = None
+    if data.numeric or all(map(has_scores, baselines)):
+        of_stack = stack_baseline(baselines, numeric=data.numeric)
     entries = [_with_baseline(entry, of_stack) for entry in read_entries(rivals, "methods")]
     plan = replace(
         empty,
@@ -556,13 +576,13 @@ def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
 
 def _check_learners(plan: ComparisonPlan) -> None:
     """Raise an error for a regressor among classifiers, or the other way round."""
-    target = plan.table.target
+    data = plan.table
     for entry in plan.entries:
         last = last_step(entry.estimator)
-        if learner_of(last) not in (target.learner, None):
+        if learner_of(last) not in (data.learner, None):
             raise ValueError(
                 f"{entry.name!r} is a {learner_of(last)} ({type(last).__name__}), but "
-                f"{target.kind.word} are predicted: pass a {target.learner}."
+                f"{data.kind.word} are predicted: pass a {data.learner}."
             )
 
 
@@ -641,30 +661,30 @@ def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
 
 
 def alerts_on_data(
-    problem: "TableProblem | None", table: PartlyLabeledTable, independent_rows: bool
+    problem: "TableProblem | None", data: Data, independent_rows: bool
 ) -> list[Alert]:
     """Return alerts on suspicious properties of the data."""
     if problem is not None:
         return problem.alerts
     from primum.tables.remarks import array_alert, array_identifiers
 
-    alerts = array_identifiers(table.X)
-    if independent_rows or table.groups is not None:
+    alerts = array_identifiers(data.X)
+    if independent_rows or data.groups is not None:
         return alerts
-    labeled = np.zeros(table.n_rows, dtype=bool)
-    labeled[table.drawn.labeled] = True
-    alert = array_alert(table.X, labeled)
+    labeled = np.zeros(data.n_rows, dtype=bool)
+    labeled[data.drawn.labeled] = True
+    alert = array_alert(data.X, labeled)
     return alerts if alert is None else [alert, *alerts]
 
 
-def drift_of(table: PartlyLabeledTable, prepare: Any, seed: int) -> Drift | None:
-    """Return whether labelled and unlabelled rows of a table differ.
+def drift_of(data: Data, prepare: Any, seed: int) -> Drift | None:
+    """Return whether labelled and unlabelled rows differ.
 
     Rows with a chosen label were unlabelled when the others were drawn.
     """
     parts = [
-        one_of_each(take_rows(table.X, rows), table.groups_of(rows))
-        for rows in (table.drawn.labeled, table.drawn.unlabeled)
+        one_of_each(take_rows(data.X, rows), data.groups_of(rows))
+        for rows in (data.drawn.labeled, data.drawn.unlabeled)
     ]
     return find_drift(*parts, prepare=prepare, random_state=seed)
 

@@ -21,9 +21,9 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
 
 from primum._typing import AnyArray, Floats, Index, Mask, PlainRecord
+from primum.comparison.card import FEW_LABELS
 from primum.comparison.plan import rng_for
 from primum.comparison.records import HeldOutPredictions
-from primum.comparison.target import FEW_LABELS
 from primum.judging.intervals import design_effect, rate_interval, row_means, tails_of
 from primum.judging.objectives import ACCURACY, COST, EVEN_SCORE, Objective, shown_score, tuned_rule
 from primum.judging.words import capitalised, interval_level, judges_itself, percent_of_level

@@ -1,22 +1,25 @@
 """The models of a comparison, fitted to all rows: predictions and linear coefficients."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.pipeline import Pipeline
 
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Index, Mask, PlainRecord
 from primum.comparison.plan import ComparisonPlan, seeded, with_preparation
-from primum.comparison.run import OWN, fit_entry, fit_whole, unlabeled_predictions
-from primum.comparison.target import Target
+from primum.comparison.records import stored
+from primum.comparison.run import OWN, fit_entry, fit_whole, predict, unlabeled_predictions
 from primum.comparison.words import BASELINE
 from primum.judging.disagreements import ROWS_PER_BLOCK
 from primum.judging.named_labels import KEY_COLUMN
 from primum.judging.pools import also_labeled, row_digests
-from primum.reading.classifiers import Entry, last_step
+from primum.reading.classifiers import Entry, NamedClassifier, last_step
 from primum.tables.cells import frame_digests, is_present, names_of, objects_of
 from primum.tables.labels import read_classes
 from primum.tables.problem import features_like
@@ -89,24 +92,26 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     classifier
         The fitted model, with the seeds of its first fit.
     """
-    target, rows = plan.table.target, np.arange(plan.table.n_rows)
-    y = target.names
+    data, rows = plan.table, np.arange(plan.table.n_rows)
+    y = data.names
     if name == BASELINE:
         entry = _average(plan, prepare)
     else:
-        entry = target.deployable(next(entry for entry in plan.entries if entry.name == name))
+        entry = next(entry for entry in plan.entries if entry.name == name)
+        if not data.numeric:
+            entry = _taking_names(entry)
     if not entry.uses_unlabeled:
-        rows, y = target.known.labeled, target.known.values
+        rows, y = data.known.labeled, data.known.values
     copy = Entry(entry.name, seeded(entry.estimator, plan.seed, entry.name, 0))
     with one_blas_thread():
         # The code above leaves out rows without a label, so all of these are used.
-        return fit_entry(copy, take_rows(plan.table.X, rows), y, *plan.table.fit_arguments(rows))
+        return fit_entry(copy, take_rows(data.X, rows), y, *data.fit_arguments(rows))
 
 
 def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
     """Return the average of the baselines as one model."""
-    entries, target = plan.baselines, plan.table.target
-    if not target.can_be_averaged(entries):
+    entries, numeric = plan.baselines, plan.table.numeric
+    if not can_be_averaged(entries, numeric=numeric):
         lacking = next(e.name for e in entries if not hasattr(e.estimator, "predict_proba"))
         raise ValueError(
             f"The baseline {lacking!r} has no predict_proba, so the average of the baselines "
@@ -119,20 +124,46 @@ def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
         (e.name.replace("__", "_"), e.estimator if prepare is None else last_step(e.estimator))
         for e in entries
     ]
-    average = with_preparation(prepare, target.average(parts), False)
+    average = VotingRegressor(parts) if numeric else VotingClassifier(parts, voting="soft")
+    average = with_preparation(prepare, average, False)
     return Entry(BASELINE, average, False)
 
 
-def coefficients_of(model: Any, name: str, target: Target) -> list[Coefficient]:
+def can_be_averaged(baselines: Sequence[Entry], *, numeric: bool) -> bool:
+    """Return whether the average of the baselines is a model of its own."""
+    if numeric or len(baselines) == 1:
+        return True
+    return all(hasattr(entry.estimator, "predict_proba") for entry in baselines)
+
+
+def _taking_names(entry: Entry) -> Entry:
+    """Return an entry that can be fitted to the names of classes, with None where unknown."""
+    if not entry.uses_unlabeled or entry.is_of_primum:
+        return entry
+    last = last_step(entry.estimator)
+    named: Any = NamedClassifier(last)
+    if last is not entry.estimator:
+        *before, (name, _) = entry.estimator.steps
+        named = Pipeline([*before, (name, named)])
+    return Entry(entry.name, named, True)
+
+
+def coefficients_of(model: Any, name: str, classes: AnyArray | None) -> list[Coefficient]:
     """Return the coefficients of a fitted linear model or pipeline, the largest first.
 
-    It may have been fitted to class codes; the target has the names.
+    It may have been fitted to codes of the classes, which are None for numbers.
     """
     coef = np.atleast_2d(np.asarray(last_step(model).coef_, dtype=float))
     names = _feature_names(model, coef.shape[1])
+    # A linear model of two classes has the scores of the second.
+    if classes is None:
+        scored = [""] * len(coef)
+    else:
+        scored = [str(one) for one in classes.tolist()]
+        scored = scored[1:] if len(coef) == 1 else scored
     every = [
         Coefficient(name, feature, of_class, float(value))
-        for of_class, values in zip(target.score_names(len(coef)), coef, strict=True)
+        for of_class, values in zip(scored, coef, strict=True)
         for feature, value in zip(names, values, strict=True)
     ]
     return sorted(every, key=lambda one: -abs(one.value))
@@ -174,7 +205,7 @@ class Models:
         labels = read_classes(
             self.whole[problem.target], problem.target, problem.arguments["missing"]
         )
-        rare = self._target.rare
+        rare = self.result.plan.table.rare
         return labels if rare is None else rare.renamed(labels)
 
     @property
@@ -273,25 +304,22 @@ class Models:
     def _found(self) -> dict[tuple[str, str], AnyArray]:
         return {}
 
-    @property
-    def _target(self) -> Target:
-        return self.result.plan.table.target
-
     def _of(self, name: str) -> dict[str, AnyArray]:
-        stored = self.result.records.cross_fitted.get(name)
+        numeric = self.result.plan.table.numeric
+        fit = self.result.records.cross_fitted.get(name)
         if self.whole is not None:
             parts = [self._in_block(name, rows) for rows in self._blocks()]
             return {which: np.concatenate([part[which] for part in parts]) for which in parts[0]}
-        if stored is not None and stored.unlabeled:
-            return {key: self._target.stored(found) for key, found in stored.unlabeled.items()}
+        if fit is not None and fit.unlabeled:
+            return {key: stored(found, numeric=numeric) for key, found in fit.unlabeled.items()}
         return self._by(name, take_rows(self.result.plan.table.X, self.rows))
 
     def _by(self, name: str, X: Any) -> dict[str, AnyArray]:
         """Return the predictions of a model, and of its supervised stack, for some rows."""
-        model = self.result.fit(name)
+        model, numeric = self.result.fit(name), self.result.plan.table.numeric
         if name in self.result.records.cross_fitted:
-            return unlabeled_predictions(model, X, self._target)
-        return {OWN: self._target.predict_stored(model, X)}
+            return unlabeled_predictions(model, X, numeric=numeric)
+        return {OWN: predict(model, X, numeric=numeric)}
 
     def _blocks(self) -> list[Index]:
         n_rows = len(self.rows)

@@ -16,8 +16,9 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from primum._words import counted
-from primum.comparison.card import MAX_SHOWN
+from primum.comparison.card import MAX_SHOWN, digits_of
 from primum.comparison.decision import decision_part, without_rules
+from primum.comparison.models import default_baselines, default_methods_for
 from primum.comparison.plan import N_LABELED, N_UNLABELED
 from primum.comparison.settle import ANSWERS, HEADING, settlement_part, why_not
 from primum.comparison.shares import COUNTS, assumption_in_words
@@ -27,14 +28,16 @@ from primum.comparison.words import (
     Headline,
     MethodResult,
     estimation,
+    number_in_words,
     show_change,
     show_loss,
     show_loss_in_unit,
     unit_of,
     with_article,
 )
+from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.drift import Drift
-from primum.judging.losses import ERROR, Measure
+from primum.judging.losses import ERROR, RMSE, Measure
 from primum.judging.objectives import Objective
 from primum.judging.words import (
     HARM,
@@ -285,7 +288,9 @@ def _subtitle(result: "Comparison") -> str:
     parts = [
         *([] if target is None else [f"Column to predict: {target}"]),
         f"{table.labeled_in_words} and {counted(table.n_unlabeled, 'unlabelled row')}",
-        table.target.in_short,
+        f"{len(table.classes)} classes"
+        if table.classes is not None
+        else f"numbers from {number_in_words(table.truth, 0)} to {number_in_words(table.truth, 1)}",
     ]
     return " · ".join(parts)
 
@@ -387,10 +392,47 @@ def _data(result: "Comparison") -> list[PageBlock]:
     if table.groups is not None:
         n_groups = len(np.unique(table.groups[table.known.labeled].astype(str)))
         text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
-    if table.target.kind.how:
-        text += f" {table.target.kind.how}"
-    labels = table.drawn_target.labels_table(result)
+    if table.kind.how:
+        text += f" {table.kind.how}"
+    labels = _quantiles_table(result) if table.numeric else _classes_table(result)
     return [Text(text), labels, Text(_drift_sentence(result.drift))]
+
+
+# Quantiles of the known numbers that a table shows.
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+def _classes_table(result: "Comparison") -> PageTable:
+    """Return the known labels of every class, without chosen ones, as a table."""
+    labels = result.plan.table.labels_drawn
+    counts = labels.counts
+    rows = [
+        (str(name), Cell.of(count), f"{count / counts.sum():.0%}")
+        for name, count in zip(labels.classes, counts, strict=True)
+    ]
+    without = ", without chosen ones" if result.plan.table.n_chosen else ""
+    caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
+    return PageTable.of(caption, ("Class", "Labelled rows", "Share"), rows)
+
+
+def _quantiles_table(result: "Comparison") -> PageTable:
+    """Return quantiles and means of the known numbers, and of predictions for unlabelled rows."""
+    known, digits = result.plan.table.drawn.values, digits_of(result.plan.table.drawn.values)
+    without = ", without chosen ones" if result.plan.table.n_chosen else ""
+    caption = f"Quantiles of the known numbers{without}."
+    every = {"Labelled rows": known}
+    if (card := result.model_card) is not None and result.plan.table.n_unlabeled:
+        every["Predictions"] = result.predicted(card.name)
+        caption += (
+            f" Predictions: those of {result.name_in_words(card.name)} for the unlabelled "
+            "rows; they usually vary less than the numbers themselves."
+        )
+    rows = []
+    for name, numbers in every.items():
+        values = [*np.quantile(numbers, QUANTILES).tolist(), float(numbers.mean())]
+        rows.append((name, *(Cell.of(value, f",.{digits}f") for value in values)))
+    below = (f"{share:.0%} below" for share in QUANTILES[1:-1])
+    return PageTable.of(caption, ["", "Smallest", *below, "Largest", "Mean"], rows)
 
 
 def _shares(result: "Comparison") -> list[PageBlock]:
@@ -536,7 +578,6 @@ def _changed(result: "Comparison") -> list[PageBlock]:
     """Return which predictions of the baseline methods change, and how far."""
     blocks: list[PageBlock] = []
     one_by_one: list[PageBlock] = []
-    target = result.plan.table.target
     try:
         if result.changed is not None:
             blocks, one_by_one = result.changed.blocks
@@ -547,8 +588,24 @@ def _changed(result: "Comparison") -> list[PageBlock]:
     shares = {name: result.records.changed(name) for name in names if name in judged}
     if shares:
         n_rows = counted(len(result.plan.probe), "unlabelled row")
-        (change, heading), show = target.changed_in_words, target.show_changed
-        rows = [(name, Cell(show(share), value=share)) for name, share in shares.items()]
+        if result.plan.table.numeric:
+            heading = "Difference"
+            change = (
+                "Root mean square of the difference between the predictions of a method and of the "
+                "baseline for unlabelled rows"
+            )
+            shown = [f"{float(f'{rms:.3g}'):,.10g}" for rms in shares.values()]
+        else:
+            heading = "Predictions changed"
+            change = (
+                "Share of the unlabelled rows for which a method and the baseline predict "
+                "different classes"
+            )
+            shown = [f"{share:.1%}" for share in shares.values()]
+        rows = [
+            (name, Cell(text, value=share))
+            for text, (name, share) in zip(shown, shares.items(), strict=True)
+        ]
         caption = f"{change}: mean over all splits, on {n_rows}."
         blocks.append(PageTable.of(caption, ("Method", heading), rows))
     return [*blocks, *one_by_one]
@@ -612,7 +669,7 @@ def _left_out(result: "Comparison") -> list[PageBlock]:
 
 def _run(result: "Comparison") -> list[PageBlock]:
     """Return the design, the seed, the estimators and the versions."""
-    plan, learner = result.plan, result.plan.table.target.learner
+    plan, learner = result.plan, result.plan.table.learner
     # Counted from the splits, because a time budget may have left out repeats and methods.
     repeats = -(-len(result.records.splits) // plan.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
@@ -647,7 +704,7 @@ def _time_in_words(records: "Records") -> str:
 def _fits_table(result: "Comparison") -> PageTable:
     """Return the classifiers with the time of their fits and the p-values of their differences."""
     methods, rows = {method.name: method for method in result.methods}, []
-    learner = result.plan.table.target.learner
+    learner = result.plan.table.learner
     for entry in result.plan.entries:
         numbers: Sequence[str | Cell] = [NONE] * 3
         if (method := methods.get(entry.name)) is not None:
@@ -724,13 +781,13 @@ def _roles(problem: "TableProblem | None") -> Iterator[str]:
 
 def _settings(result: "Comparison") -> Iterator[str]:
     """Yield the arguments that differ from the defaults, and some that may vary with the data."""
-    plan, target = result.plan, result.plan.table.target
-    if target.kind.told:
-        yield f"target_kind={target.kind.word!r}"
-    if target.limits is not None:
-        yield f"bounds={target.limits!r}"
-    if target.rare is not None:
-        yield f"rare_classes={target.rare.how!r}"
+    plan, data = result.plan, result.plan.table
+    if data.kind.told:
+        yield f"target_kind={data.kind.word!r}"
+    if data.limits is not None:
+        yield f"bounds={data.limits!r}"
+    if data.rare is not None:
+        yield f"rare_classes={data.rare.how!r}"
     yield from _objective(result)
     if plan.cv is not None:
         yield f"cv={_written(plan.cv)}"
@@ -741,7 +798,7 @@ def _settings(result: "Comparison") -> Iterator[str]:
         yield f"shift={result.shift.kind!r}"
     if plan.nested:
         yield "nested=True"
-    if result.equivalence != target.default_equivalence:
+    if result.equivalence != (EQUIVALENT_SHARE if data.numeric else PRACTICAL_EQUIVALENCE):
         yield f"equivalence={result.equivalence!r}"
     if result.level != 0.95:
         yield f"level={result.level!r}"
@@ -750,8 +807,8 @@ def _settings(result: "Comparison") -> Iterator[str]:
 
 def _objective(result: "Comparison") -> Iterator[str]:
     """Yield the arguments of the loss: costs, or a scoring and its positive class."""
-    loss, objective, target = result.loss, result.loss.objective, result.plan.table.target
-    names = target.class_names
+    loss, objective, classes = result.loss, result.loss.objective, result.plan.table.classes
+    names = [] if classes is None else classes.tolist()
     if objective is not None and objective.cost is not None:
         costs = {
             (names[i], names[j]): cost
@@ -760,7 +817,7 @@ def _objective(result: "Comparison") -> Iterator[str]:
             if i != j
         }
         yield f"cost={costs!r}"
-    elif loss.scoring != target.default_scoring:
+    elif loss.scoring != (RMSE if classes is None else "accuracy"):
         yield f"scoring={_written(loss.scoring)}"
     if objective is not None and objective.positive is not None:
         yield f"positive={names[objective.positive]!r}"
@@ -793,12 +850,13 @@ def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
 def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     """Return the default methods and baselines of ``primum.compare`` for these data."""
     try:
-        scoring, target = result.loss.objective or result.loss.scoring, result.plan.table.target
+        scoring, data = result.loss.objective or result.loss.scoring, result.plan.table
         ruled = isinstance(scoring, Objective) and scoring.has_rule
         inner = result.plan.inner_folds(within=ruled)
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
-        methods = target.default_methods(inner, scoring, without_rules(result.plan.baselines))
-        return methods, target.default_baselines()
+        baselines = without_rules(result.plan.baselines)
+        methods = default_methods_for(data, inner, scoring, baselines)
+        return methods, default_baselines(numeric=data.numeric)
     except ValueError:  # too few labels of a class for any
         return [], []
 

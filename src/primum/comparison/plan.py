@@ -21,23 +21,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
 
-from primum._sklearn import count_rows
-from primum._typing import Floats, Index, Mask
-from primum.comparison.rare_classes import without_rare_classes
+from primum._typing import Index, Mask
+from primum.comparison.data import Data
 from primum.comparison.store import identity_of
-from primum.comparison.target import MIN_LABELS_TO_TUNE, ClassTarget, NumberTarget, Target
 from primum.comparison.words import BASELINE, TUNED
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import OF_CLASSES, Loss
 from primum.judging.words import judges_itself
 from primum.reading.classifiers import Entry, last_step
-from primum.reading.data import given_rows, locating_bad_values, stack_rows
 from primum.reading.folds import Fold, is_number, judging_folds
-from primum.reading.known import AUTO, Known, chosen_mask, read_chosen, read_known
-from primum.reading.labels import KnownLabels
-from primum.tables.cells import as_pandas
 
 # Numbers of folds in which the default classifiers are tuned, and decision rules chosen: few,
 # because they are fitted in every split.
@@ -60,190 +53,8 @@ LABELED_SHARES = (1 / 4, 1 / 2)
 MIN_LABELED_FOR_CURVE, MIN_OF_CLASS_FOR_CURVE = 80, 3
 
 
-@dataclass(frozen=True)
-class PartlyLabeledTable:
-    """A table in which only some rows have a label.
-
-    Attributes
-    ----------
-    X : array, CSR matrix or DataFrame
-        All rows.
-    target : Target
-        The labels, classes or numbers, and where the labelled and unlabelled rows are.
-    groups : array of shape (n_rows,) or None
-        Group of each row as a number; further unlabelled rows are groups of their own.
-    chosen : bool array of shape (n_rows,) or None
-        Which rows have a label that was not drawn at random; None: no row has.
-    weight : array of shape (n_rows,) or None
-        Weights of the rows: those of labelled rows let them represent the unlabelled ones, which
-        have the weight 1. None: all are 1.
-    """
-
-    X: Any
-    target: Target
-    groups: Any = None
-    chosen: Mask | None = None
-    weight: Floats | None = None
-
-    @property
-    def known(self) -> Known:
-        """The labels, and where the labelled and unlabelled rows are."""
-        return self.target.known
-
-    @property
-    def labels(self) -> KnownLabels:
-        """The same, for classes."""
-        assert isinstance(self.known, KnownLabels), "numbers are predicted"
-        return self.known
-
-    @property
-    def labels_drawn(self) -> KnownLabels:
-        """The classes that were drawn at random."""
-        assert isinstance(self.drawn, KnownLabels), "numbers are predicted"
-        return self.drawn
-
-    @property
-    def n_rows(self) -> int:
-        """Number of all rows."""
-        return self.target.n_rows
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of labelled rows, chosen ones included."""
-        return len(self.known.labeled)
-
-    @property
-    def n_chosen(self) -> int:
-        """Number of labels that were not drawn at random."""
-        return 0 if self.chosen is None else int(self.chosen.sum())
-
-    def groups_of(self, rows: Index) -> Any:
-        """Return the groups of some rows; None: there are none."""
-        return None if self.groups is None else self.groups[rows]
-
-    def weight_of(self, rows: Index) -> Floats | None:
-        """Return the weights of some rows; None: all are 1."""
-        return None if self.weight is None else self.weight[rows]
-
-    def fit_arguments(self, rows: Index) -> tuple[Any, Mask | None, Floats | None]:
-        """Return what else models receive for some rows: groups, mask of chosen rows, weights."""
-        chosen = None if self.chosen is None else self.chosen[rows]
-        return self.groups_of(rows), chosen, self.weight_of(rows)
-
-    @property
-    def labeled_weight(self) -> Floats | None:
-        """Weights of the labelled rows; None: all are 1."""
-        return self.weight_of(self.known.labeled)
-
-    @property
-    def drawn_target(self) -> Target:
-        """The labels that were drawn at random; rows with other labels count as unlabelled."""
-        return self.target.drawn(self.chosen)
-
-    @property
-    def drawn(self) -> Known:
-        """The known labels that were drawn at random."""
-        return self.drawn_target.known
-
-    @property
-    def labeled_in_words(self) -> str:
-        """The numbers of drawn and chosen labels, as part of a list: "40 labelled, 18 chosen"."""
-        drawn = f"{self.n_labeled - self.n_chosen:,} labelled"
-        return f"{drawn}, {self.n_chosen:,} chosen" if self.n_chosen else drawn
-
-    @property
-    def n_unlabeled(self) -> int:
-        """Number of unlabelled rows."""
-        return len(self.known.unlabeled)
-
-
-def read_table(
-    X: Any,
-    y: Any,
-    X_unlabeled: Any = None,
-    groups: Any = None,
-    chosen: Any = None,
-    *,
-    target_kind: str = AUTO,
-    name: str = "",
-    bounds: Any = None,
-    rare_classes: str | None = None,
-    needed: int = MIN_LABELS_TO_TUNE,
-) -> PartlyLabeledTable:
-    """Return a table from the arguments of ``compare``; a DataFrame stays one.
-
-    ``name`` is the name of the column with the labels, and ``needed`` the fewest labels of a class
-    that is not rare.
-    """
-    X = _read_rows(X, "X")
-    target = read_target(y, count_rows(X), target_kind, name, bounds)
-    if rare_classes is not None:
-        target = _without_rare_classes(target, chosen, rare_classes, needed)
-    mask = read_chosen(chosen, target.known)
-    groups = None if groups is None else _group_numbers(groups, target.n_rows)
-    X_unlabeled = given_rows(X_unlabeled)
-    if X_unlabeled is not None:
-        more = _read_rows(X_unlabeled, "X_unlabeled")
-        if more.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"X_unlabeled has {more.shape[1]} columns, but X has {X.shape[1]}: pass the same "
-                "columns in the same order."
-            )
-        n_rows, X = target.n_rows, stack_rows([X, more])
-        further = np.arange(n_rows, count_rows(X))
-        if groups is not None:
-            groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(further))])
-        if mask is not None:
-            mask = np.append(mask, np.zeros(len(further), dtype=bool))
-        target = target.with_known(target.known.with_unlabeled(len(further)))
-    return PartlyLabeledTable(X, target, groups, mask)
-
-
-def read_target(
-    y: Any, n_rows: int, target_kind: str = AUTO, name: str = "", bounds: Any = None
-) -> Target:
-    """Return the target in a y of n_rows rows."""
-    known, kind = read_known(y, n_rows, target_kind, bounds)
-    if isinstance(known, KnownLabels):
-        return ClassTarget(known, kind)
-    return NumberTarget(known, kind, name)
-
-
-def _without_rare_classes(target: Target, chosen: Any, how: str, needed: int) -> Target:
-    """Return a target in which every class has enough labels that were drawn at random."""
-    if isinstance(target, NumberTarget):
-        raise ValueError("rare_classes is for classes, but numbers are predicted: leave it out.")
-    known = target.known
-    is_drawn = np.ones(len(known.labeled), dtype=bool)
-    if chosen is not None:
-        is_drawn = ~chosen_mask(chosen, target.n_rows)[known.labeled]
-    counts = np.bincount(known.codes[is_drawn], minlength=len(known.classes))
-    known, rare = without_rare_classes(known, counts, how, needed)
-    return replace(target, known=known, rare=rare)
-
-
-def _group_numbers(groups: Any, n_rows: int) -> Index:
-    """Return groups as 0, 1, ..."""
-    groups = np.asarray(groups)
-    if groups.shape != (n_rows,):
-        raise ValueError(
-            f"groups has the shape {groups.shape}, but X has {n_rows} rows: pass one group for "
-            "every row of X."
-        )
-    return np.asarray(np.unique(groups, return_inverse=True)[1])
-
-
-def _read_rows(X: Any, name: str) -> Any:
-    X = as_pandas(X)
-    if hasattr(X, "iloc"):
-        return X
-    with locating_bad_values(X, name):
-        return check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name=name)
-
-
-def check_equivalence(equivalence: float | None, target: Target, loss: Loss) -> None:
+def check_equivalence(equivalence: float | None, numeric: bool, loss: Loss) -> None:
     """Raise an error for a practical equivalence that no difference of a bounded loss exceeds."""
-    numeric = target.kind.is_numeric
     bounded = numeric or loss.scoring in (*OF_CLASSES, "neg_brier_score")
     if equivalence is not None and bounded and equivalence >= 1:
         share = f"0.02 for 2% of the baseline's {loss.measure.name}" if numeric else "0.01"
@@ -355,7 +166,7 @@ class ComparisonPlan:
 
     Attributes
     ----------
-    table : PartlyLabeledTable
+    table : Data
         The rows.
     baselines, methods : sequence of Entry
         The classifiers.
@@ -376,7 +187,7 @@ class ComparisonPlan:
         more.
     """
 
-    table: PartlyLabeledTable
+    table: Data
     baselines: Sequence[Entry]
     methods: Sequence[Entry]
     cv: Any = None
@@ -462,7 +273,7 @@ class ComparisonPlan:
             n_unlabeled = len(np.setdiff1d(groups[known.unlabeled], groups[known.labeled]))
             groups = groups[known.labeled]
         return HeldOut(
-            *(folds, table.target.truth, table.target.classes, table.labeled_weight),
+            *(folds, table.truth, table.classes, table.labeled_weight),
             groups=groups,
             n_unlabeled=n_unlabeled,
             equivalence=equivalence,
@@ -597,7 +408,18 @@ class ComparisonPlan:
         """
         counts = self.class_counts(0)
         if counts.min() < 2:
-            raise ValueError(self.table.target.too_few_to_tune(counts))
+            if self.table.classes is None:
+                raise ValueError(
+                    f"Some training set has only {int(counts.min())} labelled rows, with which "
+                    "nothing can be tuned: label more rows, or use splits with larger training "
+                    "sets."
+                )
+            rarest = self.table.classes.tolist()[int(counts.min(axis=0).argmin())]
+            raise ValueError(
+                f"Some training set has only one labelled row of class {rarest!r}, with which "
+                "nothing can be tuned: label more rows of it (three are the least), or empty its "
+                "labels, so that its rows count as unlabelled."
+            )
         least = self._fewest_to_tune
         n_folds = min(least, MAX_INNER_FOLDS)
         left = least - ceil(least / n_folds)
@@ -660,7 +482,7 @@ class ComparisonPlan:
         counts = f"{table.n_labeled} of {table.n_rows} known"
         return {
             "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
-            "labels": f"{counts}, {_checksum(table.target.y)}",
+            "labels": f"{counts}, {_checksum(table.y)}",
             "groups": None if table.groups is None else _checksum(table.groups),
             **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
             **({} if table.weight is None else {"shift": _checksum(table.weight)}),

@@ -8,6 +8,7 @@ the splits of the first repeat. A method that judges itself has no splits: its p
 the baseline plus the difference that it found.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -15,11 +16,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from primum._typing import Floats, Index, PlainRecord
+from primum._typing import AnyArray, Floats, Index, PlainRecord
 from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
-from primum.judging.difference import EQUIVALENT_COST, Difference, Disagreement
+from primum.judging.difference import (
+    EQUIVALENT_COST,
+    EQUIVALENT_SHARE,
+    PRACTICAL_EQUIVALENCE,
+    Difference,
+    Disagreement,
+)
 from primum.judging.losses import Loss, Predictions, joined
 from primum.judging.objectives import COST
 from primum.reading.folds import Fold
@@ -181,6 +188,24 @@ class FailedFit(PlainRecord):
         return f"{self.name} failed {where}: {self.reason}"
 
 
+def stored(values: Sequence[Any], *, numeric: bool) -> AnyArray:
+    """Return stored predictions, numbers or codes of classes, as an array."""
+    return np.array(values, dtype=float if numeric else np.intp)
+
+
+def named_classes(reason: str, classes: AnyArray | None) -> str:
+    """Return the text of an error with codes of classes replaced by their names."""
+    if classes is None:
+        return reason
+    names = classes.tolist()
+
+    def name_of_code(match: re.Match[str]) -> str:
+        code = int(match[1])
+        return f"class {names[code]!r}" if code < len(names) else match[0]
+
+    return re.sub(r"\bclass (\d+)\b", name_of_code, reason)
+
+
 @dataclass(frozen=True)
 class HeldOutPredictions:
     """The predictions of one method in all of its splits.
@@ -248,10 +273,10 @@ class Records:
     def predictions(self, fit: Fit, twin: bool = False) -> Predictions:
         """Return the predictions of a fit, or of its twin, for the rows held out."""
         predicted, scores = (fit.twin, fit.twin_scores) if twin else (fit.predicted, fit.scores)
-        target = self.plan.table.target
-        truth = target.y[np.array(fit.test, dtype=np.intp)]
+        data = self.plan.table
+        truth = data.y[np.array(fit.test, dtype=np.intp)]
         shares = None if scores is None else np.array(scores)
-        return Predictions(truth, target.stored(predicted or []), shares)
+        return Predictions(truth, stored(predicted or [], numeric=data.numeric), shares)
 
     def split(self, name: str, number: int, stage: str = ALL) -> Predictions | None:
         """Return what a classifier predicted in a split; None if it failed or was not fitted."""
@@ -266,7 +291,13 @@ class Records:
             return None
         if len(parts) == 1:
             return parts[0]
-        return self.plan.table.target.averaged(parts)
+        truth = parts[0].truth
+        if self.plan.table.numeric:
+            return Predictions(truth, np.mean([part.predicted for part in parts], axis=0), None)
+        if any(part.scores is None for part in parts):
+            raise ValueError("The baselines must have predict_proba or decision_function.")
+        scores = np.mean([part.needed_scores for part in parts], axis=0)
+        return Predictions(truth, scores.argmax(axis=1), scores)
 
     @cached_property
     def splits(self) -> list[int]:
@@ -307,7 +338,7 @@ class Records:
         digits.
         """
         if loss.scoring != COST:
-            return self.plan.table.target.default_equivalence
+            return EQUIVALENT_SHARE if self.plan.table.numeric else PRACTICAL_EQUIVALENCE
         judge = self.plan.judge(self.folds)
         return float(f"{EQUIVALENT_COST * judge.size(joined(self.baselines), loss):.2g}")
 
@@ -346,10 +377,11 @@ class Records:
 
     def _cross_fitted_predictions(self, cross_fitted: CrossFitted) -> HeldOutPredictions:
         """Return the predictions of a method that judged itself, fold by fold."""
-        target, numbers = self.plan.table.target, np.array(cross_fitted.folds)
-        rows = np.searchsorted(target.known.labeled, cross_fitted.rows)
+        data, numbers = self.plan.table, np.array(cross_fitted.folds)
+        rows = np.searchsorted(data.known.labeled, cross_fitted.rows)
         scores = None if cross_fitted.scores is None else np.array(cross_fitted.scores, dtype=float)
-        every = Predictions(target.truth[rows], target.stored(cross_fitted.predicted), scores)
+        predicted = stored(cross_fitted.predicted, numeric=data.numeric)
+        every = Predictions(data.truth[rows], predicted, scores)
         parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
         folds = [self.plan.split(number) for number in range(len(parts))]
         return HeldOutPredictions(folds, [every.take(part) for part in parts])
@@ -392,9 +424,9 @@ class Records:
     @property
     def failures(self) -> list[FailedFit]:
         """The fits that raised an error."""
-        with_names = self.plan.table.target.with_names
+        classes = self.plan.table.classes
         return [
-            FailedFit(fit.name, fit.stage, fit.number, with_names(str(fit.note)))
+            FailedFit(fit.name, fit.stage, fit.number, named_classes(str(fit.note), classes))
             for fit in self.done.values()
             if fit.predicted is None
         ]
@@ -417,7 +449,13 @@ class Records:
         scores = [[fit.probe_scores for fit in fits] for fits in parts]
         probes = [[fit.probe for fit in fits] for fits in parts]
         predicted = np.array([fit.probe for fit in self.every(name)])
-        return self.plan.table.target.changed(scores, probes, predicted)
+        if self.plan.table.numeric:
+            baseline = np.mean([np.array(one) for one in probes], axis=0)
+            return float(np.sqrt(((baseline - predicted) ** 2).mean(axis=1)).mean())
+        if len(probes) == 1:
+            return float((np.array(probes[0]) != predicted).mean(axis=1).mean())
+        mean = np.mean([np.array(one) for one in scores], axis=0)
+        return float((mean.argmax(axis=2) != predicted).mean(axis=1).mean())
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,27 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray
 from primum._words import find_name, listed
-from primum.comparison.card import MAX_LISTED_CHANGES, Changes, ModelCard, NumberCard, NumberChanges
+from primum.comparison.card import (
+    MAX_LISTED_CHANGES,
+    Changes,
+    ModelCard,
+    NumberCard,
+    NumberChanges,
+    card_of,
+    changes_of,
+    digits_of,
+    number_card_of,
+    number_changes_of,
+    rare_class_alerts,
+)
 from primum.comparison.decision import Decision, decision_of, fitted_parts
-from primum.comparison.model import Coefficient, Models, coefficients_of, fit_model
+from primum.comparison.model import (
+    Coefficient,
+    Models,
+    can_be_averaged,
+    coefficients_of,
+    fit_model,
+)
 from primum.comparison.page import (
     comparison_fragment,
     comparison_markdown,
@@ -46,6 +64,7 @@ from primum.comparison.words import (
     BASELINE,
     IN_PYTHON,
     NEW_QUESTION,
+    STACK,
     TWIN,
     Findings,
     Headline,
@@ -59,7 +78,7 @@ from primum.comparison.words import (
 )
 from primum.judging.copies import copies_note
 from primum.judging.difference import Posterior, holm
-from primum.judging.drift import Drift, ShiftWeights
+from primum.judging.drift import Drift, ShiftWeights, options_in_words
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.recommendation import recommend
@@ -222,7 +241,7 @@ class Comparison:
         ]
         failed = [failure.text for failure in self.failures]
         splits, curves = self._without_baselines, self.plan.missing_points
-        rare = [] if (rare := self.plan.table.target.rare) is None else [rare.text]
+        rare = [] if (rare := self.plan.table.rare) is None else [rare.text]
         return [*rare, *self.records.left_out, *without, *splits, *failed, *curves]
 
     @property
@@ -350,7 +369,7 @@ class Comparison:
         table, n_rows = self.plan.table, len(self.plan.probe)
         if name not in self.records.cross_fitted:
             return n_rows * self.records.changed(name) if n_rows else 0, n_rows
-        if not (table.n_unlabeled and table.target.can_be_averaged(self.plan.baselines)):
+        if not (table.n_unlabeled and can_be_averaged(self.plan.baselines, numeric=table.numeric)):
             return 0, 0
         differ = self.predicted(name) != self.predicted(BASELINE)
         return int(differ.sum()), len(differ)
@@ -360,13 +379,18 @@ class Comparison:
     ) -> Verdict:
         verdict = verdict_of(
             posterior,
-            method=phrase(name, self.plan.table.target.stack),
+            method=phrase(name, self._stack),
             baseline=other,
             measure=measure,
             level=level,
             sample=self._judge.sample,
         )
         return withheld(verdict, self.data_alerts)
+
+    @property
+    def _stack(self) -> str:
+        """Name of the estimator that is called the safe stack."""
+        return "SafeRegressor" if self.plan.table.numeric else STACK
 
     @property
     def claims_withheld(self) -> bool:
@@ -393,12 +417,14 @@ class Comparison:
 
     def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
         """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
-        target = self.plan.table.target
-        can_be_judged = all(target.can_judge(self.loss, part) for part in both)
+        of_predictions = self.plan.table.numeric or (
+            self.loss.of_rows is not None and not self.loss.needs_scores
+        )
+        can_be_judged = of_predictions or all(part.scores is not None for part in both)
         return self.loss if can_be_judged else self._judge.loss_of("accuracy")
 
     def _posterior(self, compared: OwnDifference) -> Posterior:
-        size = self.plan.table.target.relative_to(self._size)
+        size = self._size if self.plan.table.numeric else None
         both = compared.difference, compared.disagreement
         return Posterior(*both, equivalence=self.equivalence, baseline_loss=size)
 
@@ -415,12 +441,17 @@ class Comparison:
     @property
     def limit(self) -> float:
         """The largest change of the loss that makes no practical difference."""
-        return self.equivalence * (self.plan.table.target.relative_to(self._size) or 1.0)
+        size = self._size if self.plan.table.numeric else 1.0
+        return self.equivalence * (size or 1.0)
 
     @property
     def limit_in_words(self) -> str:
         """The same in words."""
-        return self.plan.table.target.limit_in_words(self.equivalence, self._size, self.measure)
+        measure = self.measure
+        if not self.plan.table.numeric:
+            return measure.show_limit(self.equivalence)
+        shown = measure.show(self.equivalence * self._size)
+        return f"{shown} ({100 * self.equivalence:g}% of the baseline's {measure.name})"
 
     @property
     def compared(self) -> list[MethodResult]:
@@ -439,7 +470,10 @@ class Comparison:
     @cached_property
     def _held_out_card(self) -> ModelCard | NumberCard | None:
         """The card of the recommended model from held-out rows, before it is fitted to all rows."""
-        return self.plan.table.target.card(self, self.recommended)
+        table = self.plan.table
+        if not table.numeric:
+            return card_of(self, self.recommended)
+        return number_card_of(self, self.recommended, table.unit, digits_of(table.truth))
 
     @cached_property
     def alerts(self) -> list[Alert]:
@@ -457,8 +491,9 @@ class Comparison:
         }
         card = self._held_out_card
         of_model = card.alerts if card is not None else []
-        if not any(alert.kind == "neglected class" for alert in of_model):
-            of_model = [*of_model, *table.drawn_target.alerts(self.loss)]
+        neglected = any(alert.kind == "neglected class" for alert in of_model)
+        if not neglected and not table.numeric:
+            of_model = [*of_model, *rare_class_alerts(table.labels_drawn, self.loss)]
         return [
             *self.data_alerts,
             *of_model,
@@ -472,7 +507,7 @@ class Comparison:
             return ""
         if self.shift is not None and self.shift.refused:
             return ""  # which says more
-        options = self.plan.table.target.shift_options
+        options = options_in_words(numeric=self.plan.table.numeric)
         return self.drift.text if self.shift else f"{self.drift.text} {options}"
 
     @property
@@ -512,7 +547,7 @@ class Comparison:
         failed_in_some = {f.name for f in self.failures if f.stage == ALL}
         return Findings(
             *(self.compared, self.recommended, self.measure, self.plan.table.n_unlabeled),
-            *(sample, sorted(failed), bool(self._hurry), self.plan.table.target.stack),
+            *(sample, sorted(failed), bool(self._hurry), self._stack),
             baseline=self.plan.baseline_in_words,
             failed_parts=[name for name in parts if name in failed_in_some],
         )
@@ -612,7 +647,7 @@ class Comparison:
         card, table, name = self._held_out_card, self.plan.table, self.recommended
         if card is None or not table.n_unlabeled:
             return card
-        if name == BASELINE and not table.target.can_be_averaged(self.plan.baselines):
+        if name == BASELINE and not can_be_averaged(self.plan.baselines, numeric=table.numeric):
             return card
         return card.with_predictions(self.predicted(name))
 
@@ -657,9 +692,11 @@ class Comparison:
         best, table = self.findings.best, self.plan.table
         if best is None or not table.n_unlabeled:
             return None
-        if not table.target.can_be_averaged(self.plan.baselines):
+        if not can_be_averaged(self.plan.baselines, numeric=table.numeric):
             return None
-        return table.target.changes(self, best.name)
+        if table.numeric:
+            return number_changes_of(self, best.name, digits_of(table.truth))
+        return changes_of(self, best.name)
 
     @cached_property
     def shares(self) -> EstimatedShares | None:
@@ -805,7 +842,7 @@ class Comparison:
         for entry in reversed(self.plan.baselines):
             for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
                 if hasattr(last_step(model), "coef_"):
-                    return coefficients_of(model, name, self.plan.table.target)
+                    return coefficients_of(model, name, self.plan.table.classes)
         return []
 
     def to_dict(self) -> dict[str, Any]:
@@ -827,7 +864,10 @@ class Comparison:
             "n_labeled": table.n_labeled,
             "n_chosen": table.n_chosen,
             "n_unlabeled": table.n_unlabeled,
-            **table.target.to_dict(),
+            "target_kind": table.kind.word,
+            "recognised": table.kind.how,
+            "classes": None if table.classes is None else [str(name) for name in table.classes],
+            "rare_classes": None if table.rare is None else table.rare.to_dict(),
             "n_folds": self.plan.n_folds,
             "n_repeats": self.plan.repeats,
             "seed": self.plan.seed,

@@ -28,23 +28,23 @@ from primum._progress import FOLDS, TimeLeft, listening, logging_to, showing_tim
 from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index, Mask, T
+from primum.comparison.data import Data
 from primum.comparison.decision import is_ruled
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
     ComparisonPlan,
-    PartlyLabeledTable,
     Task,
     seeded,
 )
-from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records
+from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records, stored
 from primum.comparison.store import ResultStore, Unit, distributions_of
-from primum.comparison.target import Target
+from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
 from primum.methods.icls.classifier import WithPrior
 from primum.methods.least_squares.tuning import keep_groups
 from primum.methods.svm.base import TransductiveMachine
-from primum.reading.classifiers import Entry, known_mask, last_step
+from primum.reading.classifiers import Entry, class_scores, known_mask, last_step
 from primum.reading.known import drawn_confidence, drawn_share
 
 
@@ -82,6 +82,9 @@ TRIAL_PART, MIN_TRIAL_ROWS = 8, 50
 MIN_SELF_JUDGED_SPLITS = 10
 # Its share of the time that is left when it begins: the other methods need the rest.
 SELF_JUDGED_SHARE = 0.6
+# Digits of stored scores: enough to find the largest score, and to judge by scores, whose losses
+# are shown with three digits.
+PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
 # Fits by the units of a store, and as they are finished.
 Fits = dict[Unit, Fit]
 NewFits = Iterator[tuple[Unit, Fit]]
@@ -250,7 +253,7 @@ class _Run:
 
         Times are taken to grow no faster than the number of unlabelled rows.
         """
-        labeled = known_mask(self.plan.table.target.y[task.train])
+        labeled = known_mask(self.plan.table.y[task.train])
         unknown = np.flatnonzero(~labeled)
         if len(unknown) < MIN_TRIAL_ROWS * TRIAL_PART:
             return 0.0
@@ -317,7 +320,7 @@ class Shared:
 
     Attributes
     ----------
-    table : PartlyLabeledTable
+    table : Data
         The rows.
     probe : array of int
         Unlabelled rows whose predictions are kept.
@@ -329,7 +332,7 @@ class Shared:
         Where fits log their progress, if it is shown.
     """
 
-    table: PartlyLabeledTable
+    table: Data
     probe: Index
     baselines: frozenset[str]
     seed: int
@@ -340,11 +343,6 @@ class Shared:
         """Return what the fits of a plan share."""
         names = frozenset(entry.name for entry in plan.baselines)
         return cls(plan.table, plan.probe, names, plan.seed)
-
-    @property
-    def target(self) -> Target:
-        """What is predicted."""
-        return self.table.target
 
     def rows(self, numbers: Index) -> Any:
         """Return some rows of the table."""
@@ -374,8 +372,8 @@ def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
         limit_time(estimator, seconds)
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
-    X, target = shared.rows(task.train), shared.target
-    y = (target.names if is_kept(task) else target.y)[task.train]
+    X, data = shared.rows(task.train), shared.table
+    y = (data.names if is_kept(task) else data.y)[task.train]
     with _reported(shared.folder, task.unit):
         fit_arguments = shared.table.fit_arguments(task.train)
         fitted = fit_entry(replace(entry, estimator=estimator), X, y, *fit_arguments)
@@ -496,15 +494,16 @@ def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     rows = prepared_rows(fitted, shared.rows(both))
     classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
     held_out = take_rows(rows, np.arange(n_test))
-    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared.target, name)
+    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared.table, name)
     fit = replace(fit, predicted=predicted, scores=scores, twin=twin, twin_scores=twin_scores)
     if len(shared.probe) == 0:
         return fit
     probe = take_rows(rows, np.arange(n_test, len(both)))
-    predicted, _, twin, _ = _predictions(classifier, probe, shared.target, name)
+    predicted, _, twin, _ = _predictions(classifier, probe, shared.table, name)
     probe_scores = None
-    if name in shared.baselines:
-        probe_scores = shared.target.kept_of_baseline(classifier, probe, name)
+    if name in shared.baselines and shared.table.classes is not None:
+        scores = class_scores(classifier, probe, len(shared.table.classes), name)
+        probe_scores = np.round(scores, PROBE_DIGITS).tolist()
     return replace(fit, probe=predicted, twin_probe=twin, probe_scores=probe_scores)
 
 
@@ -517,11 +516,17 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     }
     fit = replace(fit, predicted=[], verdicts=verdicts, notes=judged.notes, limited=judged.limited)
     rows, folds = task.train[judged.rows].tolist(), judged.folds.tolist()
-    fit = replace(fit, held_out=CrossFitted(rows, folds, *shared.target.cross_fitted(judged)))
+    if shared.table.numeric:
+        held_out = CrossFitted(rows, folds, np.ravel(judged.scores).tolist(), None)
+    else:
+        codes = predicted_codes(judged.scores) if judged.predicted is None else judged.predicted
+        scores = np.round(judged.scores, HELD_OUT_DIGITS).tolist()
+        held_out = CrossFitted(rows, folds, codes.tolist(), scores)
+    fit = replace(fit, held_out=held_out)
     if task.stage != CROSS_FITTED:
         return fit
     X = shared.rows(shared.table.known.unlabeled)
-    unlabeled = unlabeled_predictions(fitted, X, shared.target)
+    unlabeled = unlabeled_predictions(fitted, X, numeric=shared.table.numeric)
     return replace(
         fit,
         unlabeled={which: found.tolist() for which, found in unlabeled.items()},
@@ -529,7 +534,7 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     )
 
 
-def unlabeled_predictions(fitted: Any, X: Any, target: Target) -> dict[str, AnyArray]:
+def unlabeled_predictions(fitted: Any, X: Any, *, numeric: bool) -> dict[str, AnyArray]:
     """Return the predictions of a method that judges itself, and of its supervised stack.
 
     Parameters
@@ -538,8 +543,8 @@ def unlabeled_predictions(fitted: Any, X: Any, target: Target) -> dict[str, AnyA
         The method.
     X : array, CSR matrix or DataFrame
         Rows.
-    target : Target
-        What is predicted.
+    numeric : bool
+        Whether numbers are predicted.
 
     Returns
     -------
@@ -550,9 +555,16 @@ def unlabeled_predictions(fitted: Any, X: Any, target: Target) -> dict[str, AnyA
     models = {OWN: last, SUPERVISED: getattr(last, "supervised_", None)}
     models = {which: model for which, model in models.items() if model is not None}
     if count_rows(X) == 0:
-        return {which: target.stored([]) for which in models}
+        return {which: stored([], numeric=numeric) for which in models}
     rows = prepared_rows(fitted, X)
-    return {which: target.predict_stored(model, rows) for which, model in models.items()}
+    return {which: predict(model, rows, numeric=numeric) for which, model in models.items()}
+
+
+def predict(model: Any, X: Any, *, numeric: bool) -> AnyArray:
+    """Return the predicted numbers, or classes as codes in the order of the model's classes."""
+    if numeric:
+        return np.asarray(model.predict(X), dtype=float)
+    return np.searchsorted(model.classes_, model.predict(X))
 
 
 def prepared_rows(fitted: Any, X: Any) -> Any:
@@ -560,12 +572,34 @@ def prepared_rows(fitted: Any, X: Any) -> Any:
     return fitted[:-1].transform(X) if hasattr(fitted, "steps") and len(fitted.steps) > 1 else X
 
 
-def _predictions(fitted: Any, X: Any, target: Target, name: str) -> tuple[Any, Any, Any, Any]:
+def _predictions(fitted: Any, X: Any, data: Data, name: str) -> tuple[Any, Any, Any, Any]:
     """Return the predictions and scores of a classifier and of its twin for prepared rows."""
-    predictions, twin = target.predict(fitted, X, name), getattr(fitted, "supervised_", None)
+    predictions = _predicted_codes_or_numbers(fitted, X, data, name)
+    twin = getattr(fitted, "supervised_", None)
     if not hasattr(twin, "predict"):
         return *predictions, None, None
-    return *predictions, *target.predict(twin, X, f"{name}, supervised")
+    return *predictions, *_predicted_codes_or_numbers(twin, X, data, f"{name}, supervised")
+
+
+def _predicted_codes_or_numbers(
+    fitted: Any, X: Any, data: Data, name: str
+) -> tuple[list[Any], list[list[float]] | None]:
+    """Return predicted codes with the scores of a classifier, if it has any; or numbers."""
+    if data.classes is not None:
+        scores = None
+        if hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function"):
+            scores = class_scores(fitted, X, len(data.classes), name).tolist()
+        return np.asarray(fitted.predict(X)).astype(int).tolist(), scores
+    numbers = np.asarray(fitted.predict(X.copy()), dtype=float)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.shape != (X.shape[0],):
+        raise ValueError(
+            f"{name!r} returned predictions of the shape {numbers.shape} for {X.shape[0]} rows"
+        )
+    if bad := np.count_nonzero(~np.isfinite(numbers)):
+        raise ValueError(f"{name!r} returned predictions that are not finite for {bad} rows")
+    return numbers.tolist(), None
 
 
 # How often the files of the workers are read, in seconds: shorter than people notice.

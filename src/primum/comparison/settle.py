@@ -21,7 +21,7 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
 from primum._words import counted, wrapped
-from primum.comparison.model import Models, fit_to_all
+from primum.comparison.model import Models, can_be_averaged, fit_to_all
 from primum.comparison.plan import ComparisonPlan
 from primum.comparison.run import OWN, SUPERVISED
 from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
@@ -214,9 +214,13 @@ def why_not(result: "Comparison") -> str:
     str
         The sentence.
     """
-    target = result.plan.table.target
-    if target.why_not_settled:
-        return target.why_not_settled
+    data = result.plan.table
+    if data.numeric:
+        return (
+            "Labels of chosen rows cannot settle which of two models predicts numbers better: two "
+            "such models differ on every row, by any amount, so there is no disagreement bound. "
+            "Label rows at random, and compare again."
+        )
     if result.loss.scoring != "accuracy":
         return (
             "Labels of chosen rows settle which of two models makes fewer errors, but this "
@@ -224,13 +228,13 @@ def why_not(result: "Comparison") -> str:
             "makes fewer errors instead, compare with scoring='accuracy'"
             f"{' and without costs' if result.loss.scoring == COST else ''}."
         )
-    if not result.plan.table.n_unlabeled:
+    if not data.n_unlabeled:
         return "There are no unlabelled rows to settle it on: all rows are labelled."
     if result.all_also_labeled:
         return "All unlabelled rows are also labelled rows, so there is nothing to settle."
     if not result.compared:
         return "No method could be compared with the baseline, so there is nothing to settle."
-    if not target.can_be_averaged(result.plan.baselines):
+    if not can_be_averaged(result.plan.baselines, numeric=data.numeric):
         return (
             "The baselines cannot be averaged into one model, because one of them has no "
             "predict_proba, so there is no fitted baseline to settle it with: calibrate it with "
@@ -293,7 +297,7 @@ def _order_of(plan: ComparisonPlan, duels: Sequence[Duel], n_rows: int) -> int:
     X = frame_digests(table.X) if hasattr(table.X, "iloc") else row_digests(table.X)
     return order_seed(
         [plan.seed, plan.nested, n_rows],
-        [X, table.target.y, table.groups, table.chosen, table.weight],
+        [X, table.y, table.groups, table.chosen, table.weight],
         [[entry.name, entry.estimator] for entry in models],
         [fold.test for fold in plan.folds(0)],
     )
@@ -575,14 +579,14 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
         for place, code in settlement.labels.items()
         if code != CANNOT_SAY
     }
-    codes, asked = table.target.y.copy(), np.array(sorted(new), dtype=np.intp)
+    codes, asked = table.y.copy(), np.array(sorted(new), dtype=np.intp)
     codes[asked] = [new[row] for row in asked.tolist()]
     chosen = np.isin(np.arange(len(codes)), asked)
     if table.chosen is not None:
         chosen |= table.chosen
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     labels = replace(table.labels, labeled=labeled, unlabeled=unlabeled, codes=codes[labeled])
-    rows = replace(table, target=table.target.with_known(labels), chosen=chosen)
+    rows = replace(table, known=labels, chosen=chosen)
     return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)
 
 

@@ -67,8 +67,11 @@ def check_shift(shift: str, plan: ComparisonPlan) -> None:
         raise ValueError(f"shift must be 'none', 'label' or 'covariate', got {shift!r}.")
     if shift == RANDOM:
         return
-    if shift == LABEL:
-        plan.table.target.check_label_shift()
+    if shift == LABEL and plan.table.numeric:
+        raise ValueError(
+            "shift='label' weights classes, but numbers are predicted: pass shift='covariate' if "
+            "only the features differ, or leave it out."
+        )
     if not plan.table.n_unlabeled:
         raise ValueError(
             f"shift={shift!r} weights labelled rows by the unlabelled ones, and there are none: "
@@ -171,7 +174,7 @@ def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
     shares = _shares_of_others(plan, shift)
     if table.chosen is None:
         return shares
-    codes = table.target.y[np.flatnonzero(table.chosen)]
+    codes = table.y[np.flatnonzero(table.chosen)]
     counts = np.bincount(codes, minlength=len(table.labels.classes))
     return without_known(shares, counts, table.n_unlabeled, len(table.drawn.unlabeled))
 
@@ -223,7 +226,7 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
     with one_blas_thread():
         scored = [_scores_of(plan, number, others) for number in range(len(folds))]
     return CrossFittedScores(
-        table.target.y[rows],
+        table.y[rows],
         np.concatenate([held_out for held_out, _ in scored]),
         np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds]),
         np.array([unlabeled for _, unlabeled in scored]),
@@ -273,7 +276,5 @@ def _scored(plan: ComparisonPlan, entry: Entry, fold: Fold, number: int, X: obje
         train = train[~table.chosen[train]]
     entry = replace(entry, estimator=seeded(entry.estimator, plan.seed, entry.name, number))
     groups, weight = table.groups_of(train), table.weight_of(train)
-    fitted = fit_entry(
-        entry, take_rows(table.X, train), table.target.y[train], groups, weight=weight
-    )
+    fitted = fit_entry(entry, take_rows(table.X, train), table.y[train], groups, weight=weight)
     return class_scores(fitted, X, len(table.labels.classes), entry.name)

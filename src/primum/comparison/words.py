@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from primum._typing import PlainRecord
+import numpy as np
+
+from primum._typing import Floats, PlainRecord
 from primum._words import listed, wrapped
-from primum.judging.losses import ERROR, Measure
+from primum.judging.losses import ERROR, RMSE, Measure, number_measure
 from primum.judging.settlement import HOW_TO_LABEL
 from primum.judging.words import (
     CANNOT_TELL,
@@ -25,6 +27,8 @@ from primum.judging.words import (
     percent_of_level,
     quoted,
 )
+from primum.reading.known import Known
+from primum.reading.labels import KnownLabels
 
 
 @dataclass(frozen=True)
@@ -565,3 +569,19 @@ def table_row(method: MethodResult) -> dict[str, Any]:
         "seconds": method.seconds,
         "splits": method.n_splits,
     }
+
+
+def labels_in_words(known: Known) -> str:
+    """Return known labels as part of a sentence: classes with counts, or the range of numbers."""
+    if isinstance(known, KnownLabels):
+        counts = zip(known.classes.tolist(), known.counts.tolist(), strict=True)
+        return listed([f"{str(name)!r}: {count}" for name, count in counts])
+    low, middle, high = (number_in_words(known.targets, share) for share in (0, 0.5, 1))
+    return f"from {low} to {high}, half of them below {middle}"
+
+
+def number_in_words(numbers: Floats, share: float) -> str:
+    """Return a quantile of known numbers, without digits that it does not need."""
+    digits = number_measure(RMSE, numbers).digits
+    text = f"{np.quantile(numbers, share):,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
