@@ -20,7 +20,7 @@ import numpy as np
 
 from primum._typing import Floats
 from primum._warnings import warn
-from primum.equations.conjugate import Solved, conjugate_gradients
+from primum.equations.conjugate import conjugate_gradients
 from primum.equations.coordinates import NormalEquations, rank_tolerance
 from primum.equations.design import Frame, View
 from primum.equations.moments import gather_columns
@@ -86,21 +86,17 @@ class IterativeEquations(NormalEquations):
             some_guess = None if guess is None else guess[:, some]
             right = np.ascontiguousarray(B[:, some])
             solved = conjugate_gradients(self.apply, right, diagonal, some_guess)
-            self._warn_if_short(solved)
+            if solved.residual > MAX_RESIDUAL:
+                from sklearn.exceptions import ConvergenceWarning
+
+                warn(
+                    f"Least squares on {len(self.center)} columns reached a relative residual of "
+                    f"only {solved.residual:.0e} after {solved.steps} steps of conjugate "
+                    "gradients; raise alpha or standardise the features.",
+                    ConvergenceWarning,
+                )
             answer[:, some] = solved.X
         return answer.reshape(sums.shape)
-
-    def _warn_if_short(self, solved: Solved) -> None:
-        if solved.residual <= MAX_RESIDUAL:
-            return
-        from sklearn.exceptions import ConvergenceWarning
-
-        warn(
-            f"Least squares on {len(self.center)} columns reached a relative residual of only "
-            f"{solved.residual:.0e} after {solved.steps} steps of conjugate gradients; raise "
-            "alpha or standardise the features.",
-            ConvergenceWarning,
-        )
 
     def expand(self, gamma: Floats) -> Floats:  # noqa: D102
         return gamma

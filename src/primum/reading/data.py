@@ -189,9 +189,24 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     columns = getattr(X_unlabeled, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
+        present, expected = list(columns), list(names)
+        added = [name for name in present if name not in expected]
+        fewer = [name for name in expected if name not in present]
+        parts = [f"has {_named(added)}, which X does not have"] if added else []
+        parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
+        how = ", and ".join(parts)
+        if not parts and len(present) != len(expected):
+            twice = [name for name in dict.fromkeys(present) if present.count(name) > 1]
+            how = f"has {_named(twice)} more than once"
+        elif not parts:
+            place = next(i for i, name in enumerate(present) if name != expected[i])
+            how = (
+                f"has the columns of X in another order: column {place} is {present[place]!r}, but "
+                f"{expected[place]!r} in X"
+            )
         raise ValueError(
-            f"X_unlabeled {_how_columns_differ(list(columns), list(names))}: pass the same columns "
-            "in the same order, for example X_unlabeled[X.columns]."
+            f"X_unlabeled {how}: pass the same columns in the same order, for example "
+            "X_unlabeled[X.columns]."
         )
     shape: tuple[int, ...] = getattr(X_unlabeled, "shape", ())
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
@@ -199,24 +214,6 @@ def check_same_columns(estimator: BaseEstimator, X_unlabeled: Any) -> None:
             f"X_unlabeled has {shape[1]} features but X has {estimator.n_features_in_}: pass the "
             "same columns in the same order."
         )
-
-
-def _how_columns_differ(present: list[Any], expected: list[Any]) -> str:
-    """Describe the columns that other rows have in addition to those of X, lack or misplace."""
-    added = [name for name in present if name not in expected]
-    fewer = [name for name in expected if name not in present]
-    parts = [f"has {_named(added)}, which X does not have"] if added else []
-    parts += [f"lacks {_named(fewer)}, which X has"] if fewer else []
-    if parts:
-        return ", and ".join(parts)
-    if len(present) != len(expected):
-        twice = [name for name in dict.fromkeys(present) if present.count(name) > 1]
-        return f"has {_named(twice)} more than once"
-    place = next(i for i, name in enumerate(present) if name != expected[i])
-    return (
-        f"has the columns of X in another order: column {place} is {present[place]!r}, but "
-        f"{expected[place]!r} in X"
-    )
 
 
 def _named(names: list[Any]) -> str:
@@ -404,7 +401,17 @@ def read_regression_rows(
     common = getattr(estimator, "bounds", None)
     rows = read_numbers(estimator, *arguments, bounds=common, target_bounds=target_bounds)
     if hasattr(estimator, "bounds"):
-        rows.labels.check_bounded(rows.more.n_rows)
+        # Unlabelled rows, those of X and further ones, must have bounds.
+        targets = rows.labels
+        missing = int(np.isnan(targets.bounds).any(axis=1).sum())
+        missing += rows.more.n_rows if targets.common is None else 0
+        if missing:
+            low, high = targets.targets.min(), targets.targets.max()
+            raise ValueError(
+                f"{missing} unlabelled rows have no bounds: pass bounds=(low, high), a range that "
+                "is certain to contain their targets, or target_bounds for every one of them. The "
+                f"known targets are between {low:g} and {high:g}, but unknown ones may not be."
+            )
     return rows
 
 
@@ -507,8 +514,12 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         return X[:0, :]
     if is_outside(X_unlabeled):
         raise not_in_memory(estimator)
-    home = backend_of(X)
-    _check_same_home(home, backend_of(X_unlabeled))
+    home, other = backend_of(X), backend_of(X_unlabeled)
+    if (home and (home.xp, home.device)) != (other and (other.xp, other.device)):
+        raise ValueError(
+            f"X is an array of {home or 'NumPy'}, but X_unlabeled is one of {other or 'NumPy'}: "
+            "pass both in the same library and on the same device."
+        )
     check_same_columns(estimator, X_unlabeled)
     with locating_bad_values(X_unlabeled, "X_unlabeled"):
         rows = check_array(
@@ -521,17 +532,6 @@ def read_unlabeled(estimator: BaseEstimator, X_unlabeled: Any, X: AnyArray) -> A
         )
     check_same_columns(estimator, rows)
     return rows
-
-
-def _check_same_home(home: ArrayBackend | None, other: ArrayBackend | None) -> None:
-    """Raise an error if further rows are in another library or on another device than X."""
-    if home is None and other is None:
-        return
-    if home is None or other is None or (home.xp, home.device) != (other.xp, other.device):
-        raise ValueError(
-            f"X is an array of {home or 'NumPy'}, but X_unlabeled is one of {other or 'NumPy'}: "
-            "pass both in the same library and on the same device."
-        )
 
 
 def read_weight(sample_weight: Any, X: AnyArray) -> Floats | None:

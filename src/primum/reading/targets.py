@@ -76,18 +76,6 @@ class KnownTargets(LabelIndices):
         targets = self.targets[kept]
         return KnownTargets(self.labeled[kept], unlabeled, targets, bounds[unlabeled], self.common)
 
-    def check_bounded(self, n_more: int) -> None:
-        """Raise an error if unlabelled rows, those of X or n_more others, have no bounds."""
-        missing = int(np.isnan(self.bounds).any(axis=1).sum())
-        missing += n_more if self.common is None else 0
-        if missing:
-            low, high = self.targets.min(), self.targets.max()
-            raise ValueError(
-                f"{missing} unlabelled rows have no bounds: pass bounds=(low, high), a range that "
-                "is certain to contain their targets, or target_bounds for every one of them. The "
-                f"known targets are between {low:g} and {high:g}, but unknown ones may not be."
-            )
-
     @property
     def common_set(self) -> LabelInterval:
         """The possible targets of rows without bounds of their own; [0, 1] if there are none."""

@@ -61,10 +61,21 @@ def solve_nearest_twin(
     problem: LabelProblem, tie: NearestTwin, solve_labels: SolveLabels, tol: float, max_iter: int
 ) -> Solution:
     """Return the labelling of the nearest model; ``problem`` is that of the labelled loss."""
-    if (labels := _labels_of_twin(tie, tol)) is not None:
-        # The distance is 0: no pull is needed.
-        return Solution(labels, 1, pull=np.zeros_like(tie.goal))
-    if (streamed := tie.columns.streamed) is not None:
+    # The labels closest to the centres that give the twin itself, if none is on a boundary, are
+    # c + M'V with M M'V = T - M c: one linear system, unless different labellings give different
+    # models, or rows have different directions. The distance is 0 then, and no pull is needed.
+    columns = tie.columns
+    if columns.shape[1] >= columns.shape[0] and key_of_all(tie.labels) > 0:
+        _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
+        factor, info = lapack.dpotrf(columns.gram(), lower=1)
+        if info == 0 and np.diag(factor).min() >= MIN_TWIN_PIVOT:
+            V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
+            labels, Mq, inside = _labels_along(tie, V)
+            missed = float(np.sum((Mq - tie.twin) ** 2))
+            if inside and missed <= LOSS_TOLERANCE_SHARE * tol * tie.total:
+                return Solution(labels, 1, pull=np.zeros_like(tie.goal))
+
+    if (streamed := columns.streamed) is not None:
         copies = find_copies(problem.labels, streamed, sample_columns(streamed)[0])
         if copies is not None:
             few = replace(tie, columns=copies[0])
@@ -104,24 +115,6 @@ def _solve_in_order(
     proven = tie.judge(held.labels, held.pull, gap).within(tol**0.5)
     iterations = first.iterations + held.iterations
     return replace(held, iterations=iterations, dual=first.dual), proven
-
-
-def _labels_of_twin(tie: NearestTwin, tol: float) -> Floats | Labelling | None:
-    """Return the labels closest to the centres that give the twin itself, if none is on a boundary.
-
-    They are then ``c + M'V`` with ``M M'V = T - M c``: one linear system.
-    """
-    columns = tie.columns
-    if columns.shape[1] < columns.shape[0] or key_of_all(tie.labels) <= 0:
-        return None  # different labellings give different models, or rows have different directions
-    _, at_centres, _ = _labels_along(tie, np.zeros_like(tie.twin))
-    factor, info = lapack.dpotrf(columns.gram(), lower=1)
-    if info != 0 or np.diag(factor).min() < MIN_TWIN_PIVOT:
-        return None
-    V = lapack.dpotrs(factor, tie.twin - at_centres, lower=1)[0]
-    labels, Mq, inside = _labels_along(tie, V)
-    reached = float(np.sum((Mq - tie.twin) ** 2)) <= LOSS_TOLERANCE_SHARE * tol * tie.total
-    return labels if inside and reached else None
 
 
 def _labels_along(tie: NearestTwin, V: Floats) -> tuple[Floats | Labelling, Floats, bool]:

@@ -23,7 +23,6 @@ from primum._typing import AnyArray, Floats
 from primum.equations import Linear, equations_of
 from primum.methods import base
 from primum.reading.data import (
-    ArrayBackend,
     ClassRows,
     TrainingRows,
     backend_of,
@@ -67,13 +66,12 @@ class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
         if (rows := open_outside(self, X)) is not None:
             return self._apply(rows, self._block_values(), np.float64, n_values)
         home = backend_of(X)
-        return self._values_in_memory(X) if home is None else self._values_there(X, home, method)
-
-    def _values_there(self, X: Any, home: ArrayBackend, method: str) -> Any:
-        """Return the values of an array of another library, in double precision."""
+        if home is None:
+            return self._values_in_memory(X)
         check_namespace(self, X, method)
         rows = ArrayRows(validate_data(self, X, dtype=home.dtypes, reset=False))
-        xp, (coef, intercept) = home.xp, self._linear_map(self.coef_, self.intercept_)
+        coef, intercept = self._linear_map(self.coef_, self.intercept_)
+        xp = home.xp
         # Single precision is converted block by block: a full copy might not fit on the device.
         blocks = rows.map(lambda block: xp.astype(block.X, xp.float64) @ coef + intercept)
         return xp.concat(list(blocks), axis=0)
@@ -260,28 +258,6 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
     fit_intercept: bool = True
     n_jobs: int | None = None
 
-    def _fitter(self, X: Any, weight: Floats | None = None) -> Callable[[Floats], Linear]:
-        """Return a function from labels of the rows to the (coefficients, intercept) of their fit.
-
-        Calling it again for other labels is cheap.
-        """
-        rows = ArrayRows(X, weight=weight)
-        with using_threads(self.n_jobs):
-            equations = equations_of(
-                [rows], alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self._rcond
-            )
-        design = equations.design(rows)
-        last: list[Floats | None] = [None]  # warm start: other labels give a similar fit
-
-        def fit(y: Floats) -> Linear:
-            with using_threads(self.n_jobs):
-                last[0] = gamma = equations.solve(design.weighted_sum(y), last[0])
-            return equations.decode(gamma)
-
-        self.solver_ = equations.solver
-        self.n_features_in_ = X.shape[1]
-        return fit
-
 
 class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBase):
     """Supervised least-squares classifier; unlabelled rows are ignored.
@@ -352,9 +328,20 @@ class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBa
 
         Labels are numbers 0 and 1 for two classes, and one-hot rows for more.
         """
-        fit = self._fitter(X, weight)
+        rows = ArrayRows(X, weight=weight)
+        with using_threads(self.n_jobs):
+            equations = equations_of(
+                [rows], alpha=self.alpha, fit_intercept=self.fit_intercept, rcond=self._rcond
+            )
+        design = equations.design(rows)
+        gamma: Floats | None = None  # a warm start: other labels give a similar fit
+        self.solver_ = equations.solver
+        self.n_features_in_ = X.shape[1]
 
         def refit(classes: AnyArray, y: Floats) -> LeastSquaresClassifier:
-            return self._remember(classes, *fit(y))
+            nonlocal gamma
+            with using_threads(self.n_jobs):
+                gamma = equations.solve(design.weighted_sum(y), gamma)
+            return self._remember(classes, *equations.decode(gamma))
 
         return refit
