@@ -57,7 +57,7 @@ def test_design_products_equal_those_of_the_matrix(rng, kind, intercept):
 
 def test_design_without_rows():
     design = Design(ArrayRows(np.zeros((0, 2))), Frame(np.zeros(2), True))
-    assert design.n_rows == 0
+    assert design.rows.n_rows == 0
     np.testing.assert_array_equal(design.weighted_sum(np.zeros(0)), np.zeros(3))
     assert design.dot(np.zeros((3, 4))).shape == (0, 4)
 

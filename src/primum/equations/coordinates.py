@@ -100,11 +100,6 @@ class NormalEquations(ABC):
         """Return rows as design rows, with this centre."""
         return Design(rows, self.frame)
 
-    @property
-    def coordinates(self) -> "Coordinates | None":
-        """These equations if A or the rows are factorised: least squares is then a plain sum."""
-        return None
-
     @abstractmethod
     def solve(self, sums: Floats, start: Floats | None = None) -> Floats:
         """Return the gamma of ``A^+ sums``; ``start``, that of a similar fit, is a warm start."""
@@ -163,10 +158,6 @@ class Coordinates(NormalEquations):
         T[1:, 1:] = self.basis
         object.__setattr__(self, "full_basis", T)
         object.__setattr__(self, "basis", T[1:, 1:])  # stored only once
-
-    @property
-    def coordinates(self) -> "Coordinates":  # noqa: D102
-        return self
 
     def decode(self, gamma: Floats) -> Linear:  # noqa: D102
         if not self.fit_intercept:

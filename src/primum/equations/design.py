@@ -248,16 +248,6 @@ class Design:
     rows: Rows
     frame: Frame
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, regardless of their weight."""
-        return self.rows.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, including the constant one."""
-        return self.frame.n_columns
-
     def dot(self, V: Floats) -> Floats:
         """Return the design matrix times V, for all rows."""
         frame = self.frame

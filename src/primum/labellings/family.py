@@ -64,13 +64,13 @@ class LeastSquaresFamily:
     @property
     def coordinates(self) -> Coordinates:
         """The coordinates of all rows; raise an error if there are too many columns for them."""
-        if (coordinates := self.equations.coordinates) is None:
+        if not isinstance(self.equations, Coordinates):
             raise ValueError(
                 f"With {len(self.equations.center)} features, more than {MAX_FORMED_COLUMNS}, and "
                 "so many rows, this fit cannot be computed: reduce the number of features, for "
                 "example with TruncatedSVD(200), and use a ridge."
             )
-        return coordinates
+        return self.equations
 
     def gamma(self, q: Floats | Labelling, start: Floats | None = None) -> Floats:
         """Return the coordinates of the least-squares fit to the labels y and q.
@@ -93,7 +93,7 @@ class LeastSquaresFamily:
         """
         design = self.unlabeled
         r = len(B)
-        n = design.n_rows
+        n = design.rows.n_rows
         few_rows = n <= FEW_ROWS_PER_DIMENSION * r and design.rows.in_memory
         limit = MAX_FORMED_NUMBERS * (FEW_ROWS_FACTOR if few_rows else 1)
         if r * n <= limit and (n <= MAX_FORMED_ROWS or few_rows):

@@ -146,7 +146,7 @@ def implicit_problem(
         # Coefficients have units: measure relative to the supervised ones.
         scale = 0.5 * unit * float(np.sum(goal**2)) or 1.0
     elif share == 0:
-        determined = loss.determined or family.unlabeled.n_rows == 0
+        determined = loss.determined or family.unlabeled.rows.n_rows == 0
         W, goal, floor = loss.W, loss.goal, 0.5 * unit * loss.rest
     elif share > 0:  # W'W = (1 - s) n/L H + s I
         W = np.eye(loss.W.shape[1])
@@ -165,7 +165,7 @@ def implicit_problem(
         )
         if target.ndim == 2:
             problem = without_level(problem, coordinates.fit_intercept)
-    if shares is None or family.unlabeled.n_rows == 0:
+    if shares is None or family.unlabeled.rows.n_rows == 0:
         return problem
     if problem.tie is not None:
         raise ValueError(
@@ -193,7 +193,7 @@ def implicit_problems(
         if problem is None:
             loss = loss or labeled_loss(family, alpha_labeled)
             problem = implicit_problem(family, loss, supervised, labels, shares, metric)
-        elif shares is not None and family.unlabeled.n_rows:
+        elif shares is not None and family.unlabeled.rows.n_rows:
             total = family.equations.weight - family.labeled.total
             problem = with_prior(problem, shares, total)
         yield problem

@@ -81,8 +81,8 @@ class FormedColumns:
     def gaps(self, labels: LabelSet, duals: Floats, q: Any) -> Floats:
         """Return the weighted sum of ``slack(p, q)``, ``P = M'Xi``, for every Xi of duals."""
         self.passes += 1
-        slacks = [labels.slack(self.matrix.T @ xi, q) for xi in duals]
-        return np.array([total_of(slack, self.weight) for slack in slacks])
+        slacks, weight = [labels.slack(self.matrix.T @ xi, q) for xi in duals], self.weight
+        return np.array([s.sum() if weight is None else s @ weight for s in slacks])
 
     def take(self, index: Index) -> Floats:
         """Return ``M_J``, not weighted."""

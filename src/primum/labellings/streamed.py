@@ -247,7 +247,7 @@ class StreamedColumns:
 
     def __init__(self, B: Floats, design: Design, sums: ColumnSums | None = None) -> None:
         self.B, self.design, self.sums = B, design, sums
-        self.shape, self.weight = (len(B), design.n_rows), design.rows.weight
+        self.shape, self.weight = (len(B), design.rows.n_rows), design.rows.weight
         self._sum_of_all: Floats | None = None
 
     @property
@@ -298,7 +298,7 @@ class StreamedColumns:
         """Return ``M_J M_J'``, with rows weighted; None: that of all rows."""
         if index is None:
             return self._gram_of_all
-        chosen = np.zeros(self.design.n_rows)
+        chosen = np.zeros(self.design.rows.n_rows)
         chosen[index] = 1.0 if self.weight is None else self.weight[index]
         return self.design.gram(self.B.T, chosen)
 

@@ -176,7 +176,19 @@ def find_labels(y: Any, n_rows: int, *, to_learn: bool = True) -> KnownLabels:
     if len(labeled) == 0:
         return KnownLabels(values[:0], labeled, unlabeled, labeled)
     labels = values if len(unlabeled) == 0 else values[labeled]
-    classes, codes = _classes_and_codes(labels, to_learn=to_learn)
+    if labels.dtype.kind in "bui":
+        # Most fits have two integer classes. For them scikit-learn's check always passes, but it
+        # takes longer than fitting a small linear model, and so does sorting.
+        low, high = labels.min(), labels.max()
+        second = labels == high
+        if low != high and (second | (labels == low)).all():
+            classes = np.array([low, high], dtype=labels.dtype)
+            return KnownLabels(classes, labeled, unlabeled, second.astype(np.intp))
+    if to_learn and labels.dtype.kind in "iuf":
+        refuse_numeric_target(labels, "Unknown label type: continuous. y", AS_TEXT)
+    if labels.dtype.kind not in "buiU":  # those always pass, though perhaps with a warning
+        check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
     return KnownLabels(classes, labeled, unlabeled, codes)
 
 
@@ -198,23 +210,6 @@ def check_labels(
         _refuse_many_classes(classes, n_unlabeled, method)
     if len(classes) > 2 and n_unlabeled == 0 and not one_class:
         _refuse_minus_one_as_float(classes)
-
-
-def _classes_and_codes(labels: AnyArray, *, to_learn: bool) -> tuple[AnyArray, Index]:
-    """Return (classes, class index of each label); raise an error if they are not classes."""
-    if labels.dtype.kind in "bui":
-        # Most fits have two integer classes. For them scikit-learn's check always passes, but it
-        # takes longer than fitting a small linear model, and so does sorting.
-        low, high = labels.min(), labels.max()
-        second = labels == high
-        if low != high and (second | (labels == low)).all():
-            return np.array([low, high], dtype=labels.dtype), second.astype(np.intp)
-    if to_learn and labels.dtype.kind in "iuf":
-        refuse_numeric_target(labels, "Unknown label type: continuous. y", AS_TEXT)
-    if labels.dtype.kind not in "buiU":  # those always pass, though perhaps with a warning
-        check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes
 
 
 def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:

@@ -56,16 +56,11 @@ class GradientResult:
 def is_large(problem: LabelProblem) -> bool:
     """Return whether there are many equations and many labels, so that gradients may pay off."""
     K = problem.labels.shape[0] if problem.labels.shape else 1
-    size = min(problem.columns.shape) * K
+    r, n = problem.columns.shape
     if problem.prior is not None:
         return False
-    return size >= MIN_WIDE_SIZE if _is_wide(problem) else K > 1 and size >= MIN_SIZE
-
-
-def _is_wide(problem: LabelProblem) -> bool:
-    """Return whether there are at most twice as many rows as equations."""
-    r, n = problem.columns.shape
-    return n <= 2 * r
+    wide = n <= 2 * r  # at most twice as many rows as equations
+    return min(r, n) * K >= MIN_WIDE_SIZE if wide else K > 1 and min(r, n) * K >= MIN_SIZE
 
 
 def minimise_by_gradients(
@@ -120,8 +115,8 @@ class _Slopes:
 
     def __init__(self, problem: LabelProblem) -> None:
         self.columns = problem.columns
-        self.is_wide = _is_wide(problem)
-        n = problem.n_rows
+        r, n = self.columns.shape
+        self.is_wide = n <= 2 * r
         if self.is_wide:
             self.G = self.columns.products(np.arange(n))
             self.rough = self.G.astype(np.float32)

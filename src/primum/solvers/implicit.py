@@ -41,7 +41,7 @@ from primum.labellings.implicit import SHARE_IF_UNDETERMINED
 from primum.labellings.problem import Solution
 from primum.labellings.sets import sets_at
 from primum.rows import ArrayRows, LabeledRows, Rows, library_of, to_numpy
-from primum.solvers.base import check_solver, solve_problem
+from primum.solvers.base import ONE_NUMBER, check_solver, solve_problem
 
 # Sums over rows that differ by less than this fraction count as equal: rounding leaves less.
 ROW_SUM_TOLERANCE = 1e-9
@@ -105,8 +105,9 @@ def fit_implicit(
     stores, ``narrower`` returns smaller label sets that may suffice, and ``in_span`` allows a fit
     in the span of the rows.
     """
-    n_classes = labeled.y.shape[1] if labeled.y.ndim == 2 else 2
-    check_solver(solver, n_classes, has_prior=shares is not None)
+    if solver in ONE_NUMBER:
+        n_classes = labeled.y.shape[1] if labeled.y.ndim == 2 else 2
+        check_solver(solver, n_classes, has_prior=shares is not None)
 
     # Far more columns than rows: fit in the span of the rows.
     parts, given, span = [labeled.rows, unlabeled], labeled, None
@@ -358,7 +359,7 @@ def measure_labels(
         return replace(compared, moment=view.sum(of_rows), slack=slack, labels=labels)
 
     of_labeled, total = design.add_up(scores_only), Measured(0.0, 0)
-    if family.unlabeled.n_rows:
+    if family.unlabeled.rows.n_rows:
         total = family.unlabeled.add_up(scores_only if q is None else everything)
     return Measured(
         float(of_labeled.squares) + float(total.squares),

@@ -277,7 +277,8 @@ def predicted_start(
     if open_labels.freedom <= open_labels.n_equations:  # where it would be on the same faces
         q = latest.q + (latest.sigma - sigma) * along(open_labels.face, latest.p)
         g = problem.gradient(xi, problem.residual(q))
-        change = open_labels.newton_direction(sigma, g, problem.held(xi, sigma))
+        held = None if problem.prior is None else problem.held(xi, sigma)
+        change = open_labels.newton_direction(sigma, g, held)
         ahead = xi + change, latest.p + columns.project(change)
     elif previous is not None:  # along the secant, in 1 / sigma
         ratio = (1 / sigma - 1 / latest.sigma) / (1 / latest.sigma - 1 / previous.sigma)
@@ -289,7 +290,8 @@ def predicted_start(
         xi, p = start
         q = labels.project(labels.centre - sigma * p)
         inner = per_row(p * q + (q - labels.centre) ** 2 / (2 * sigma))
-        return problem.conjugate(xi) - float(weighted(inner, columns.weight).sum())
+        total = inner.sum() if columns.weight is None else (inner * columns.weight).sum()
+        return problem.conjugate(xi) - float(total)
 
     return min((ahead, (xi, latest.p)), key=psi)
 
@@ -333,7 +335,7 @@ def minimise_psi(
             early = cost > problem.gap_within(EARLY_COST)
             if prior is None or prior.settled(residual + problem.target, g, early=early):
                 break
-        held = problem.held(xi, sigma, damping)
+        held = None if prior is None else problem.held(xi, sigma, damping)
         if held is not None and prior is not None and step % 2 and step > MAX_JOINT_STEPS:
             direction = prior.along_one(g, held.curvature, step // 2)
         else:
@@ -366,7 +368,8 @@ def line_search(
     """
     z, labels, prior = xi + problem.target, problem.labels, problem.prior
     level, slope = float(np.vdot(z, direction)), float(np.vdot(direction, direction))
-    weighted_change, moved = weighted(change, problem.columns.weight), sigma * change
+    weight, moved = problem.columns.weight, sigma * change
+    weighted_change = change if weight is None else weighted(change, weight)
 
     def derivative(s: float) -> float:
         q = labels.project(free - s * moved)
@@ -477,7 +480,7 @@ def refit(
         return G @ solved(b) if many else open_labels.sum_flat(solved(b))
 
     # Active shares are held at their bounds: the target moves along the direction of the prior.
-    held = problem.held(xi, np.inf)
+    held = None if prior is None else problem.held(xi, np.inf)
     if held is not None and prior is not None:
         V = held.directions
         wanted = V.T @ (flat(labels, xi - prior.pull(nu / (1.0 - BOUND_SOFTNESS))) + missing)

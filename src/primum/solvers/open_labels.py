@@ -199,6 +199,8 @@ class OpenLabels:
 
     def hessian(self) -> Floats:
         """Return ``sum E E' (x) G``, in contrasts."""
+        if not self.labels.shape:  # one face, in the only direction
+            return self.columns.gram(self.rows)
         H: Floats | float = 0.0
         for start in range(0, len(self.faces), MAX_FACES_AT_ONCE):
             H = H + _assembled(self.labels, list(self.grams(start, start + MAX_FACES_AT_ONCE)))
@@ -274,8 +276,6 @@ def _coefficients(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> F
 
 def _assembled(labels: LabelSet, grams: Sequence[tuple[Floats, Floats]]) -> Floats:
     """Return ``sum E E' (x) G`` as one matrix, for pairs (E, G)."""
-    if not labels.shape:  # one face, in the only direction
-        return grams[0][1]
     C, G = _coefficients(labels, grams), np.stack([gram for _, gram in grams])
     k, r = C.shape[1], G.shape[1]
     blocks = np.tensordot(C, G, axes=(0, 0))  # (k, k, r, r)
@@ -308,7 +308,7 @@ def solve_hessian(
             return y
 
         return _solve_by_cg(labels, product, grams, sigma, b)
-    H = sigma * _assembled(labels, grams)
+    H = sigma * (_assembled(labels, grams) if labels.shape else grams[0][1])  # one face
     H.flat[:: len(H) + 1] += 1.0
     if held is not None:
         H -= (1.0 - held.curvature) * (held.directions @ held.directions.T)

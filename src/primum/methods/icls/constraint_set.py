@@ -75,7 +75,7 @@ def constraint_set(
         data.labeled, data.unlabeled, alpha=clf.alpha, fit_intercept=clf.fit_intercept
     )
     equations, weight = family.equations, data.unlabeled.weight
-    A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.n_columns)))
+    A_inverse = equations.expand(equations.solve(np.eye(family.unlabeled.frame.n_columns)))
     segments = family.unlabeled.dot(A_inverse) * (1.0 if weight is None else weight[:, None])
     origin, center = A_inverse @ family.labeled_sum, equations.center
     if clf.fit_intercept:  # from centred features to the user's

@@ -123,7 +123,7 @@ def curved_product(parts: Sequence[CurvedRows], V: Floats) -> Floats:
 
         return design.rows.map_reduce(block_product, np.add)
 
-    return reduce(np.add, (of_part(*part) for part in parts if part[0].n_rows))
+    return reduce(np.add, (of_part(*part) for part in parts if part[0].rows.n_rows))
 
 
 def solve_part(
@@ -363,7 +363,7 @@ def _dots(V: Floats, W: Floats) -> Floats:
 
 def _weight(design: Design) -> Floats:
     weight = design.rows.weight
-    return np.ones(design.n_rows) if weight is None else weight
+    return np.ones(design.rows.n_rows) if weight is None else weight
 
 
 @with_parameters
