@@ -3,15 +3,14 @@
 import inspect
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
 PACKAGE = str(Path(__file__).parent) + os.sep
-# What the fit in progress has already said; None outside fits.
-_said: ContextVar[set[str] | None] = ContextVar("said", default=None)
+# What the fit in progress has already said, see ``methods.base.fitting``; None outside fits. A fit
+# may read columns several times, and says once what is wrong with them.
+said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, also_in: str = PACKAGE) -> None:
@@ -19,11 +18,11 @@ def warn(message: str, category: type[Warning] = UserWarning, *, also_in: str = 
 
     Nor is the caller a file below the folder ``also_in``, that of a package on top of this one.
     """
-    said = _said.get()
-    if said is not None:
-        if message in said:
+    texts = said.get()
+    if texts is not None:
+        if message in texts:
             return
-        said.add(message)
+        texts.add(message)
     frame: FrameType | None = inspect.currentframe()
     caller = frame
     while frame is not None:  # past every call of ours: other packages may be in between
@@ -39,13 +38,3 @@ def warn(message: str, category: type[Warning] = UserWarning, *, also_in: str = 
         module=caller.f_globals.get("__name__"),
         registry=caller.f_globals.setdefault("__warningregistry__", {}),
     )
-
-
-@contextmanager
-def each_once() -> Iterator[None]:
-    """Issue no warning twice in this context, such as one about columns that are read twice."""
-    token = _said.set(set())
-    try:
-        yield
-    finally:
-        _said.reset(token)

@@ -149,7 +149,7 @@ add("three classes, weights", problem(12, 500, 8, 60, 3)[:2],
     {"sample_weight": np.random.default_rng(1).uniform(0.1, 3, 500)}, alpha=1e-3)  # fmt: skip
 add("six classes", problem(11, 1500, 12, 120, 6)[:2], alpha=1e-3)
 add("six classes, kernel", problem(11, 400, 12, 120, 6)[:2], kind="KernelICLSClassifier",
-    constants={"primum.solvers.gradient.MIN_SIZE": 100})  # fmt: skip
+    constants={"primum.solvers.newton.MIN_LARGE_SIZE": 100})  # fmt: skip
 
 X, y, _ = problem(4, 150, 30, 12)
 add("tie", (X, y), metric="labeled")

@@ -40,7 +40,7 @@ def texts(n_classes, seed=0, weighted=False, partial=False, n=90, d=200, alpha=3
 def test_the_solution_is_that_of_the_path(monkeypatch, n_classes, weighted, partial):
     problem = texts(n_classes, weighted=weighted, partial=partial)
     *_, last = follow_path(problem, 1e-10, 1000)
-    monkeypatch.setattr(gradient, "MIN_WIDE_SIZE", 1)
+    monkeypatch.setattr(newton, "MIN_WIDE_SIZE", 1)
     monkeypatch.setattr(newton, "follow_path", None)  # the path is not followed
     solution = solve_newton(problem, 1e-10, 1000)
     assert problem.judge(solution.labels).within(1e-13)
@@ -59,7 +59,7 @@ def test_faces_that_have_settled_are_nearly_those_of_the_solution():
 
 def test_without_an_end_in_sight_the_path_is_followed(monkeypatch):
     problem = texts(3)
-    monkeypatch.setattr(gradient, "MIN_WIDE_SIZE", 1)
+    monkeypatch.setattr(newton, "MIN_WIDE_SIZE", 1)
     monkeypatch.setattr(gradient, "MAX_GRADIENT_STEPS", 10)
     assert not minimise_by_gradients(problem, 1e-14).suffices
     assert problem.judge(solve_newton(problem, 1e-10, 1000).labels).within(1e-13)

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from generate import several_classes, two_classes
 from primum import ICLSClassifier, ICLSRegressor, KernelICLSClassifier
 from primum.labellings import family
-from primum.solvers import gradient
+from primum.solvers import newton
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -68,8 +68,8 @@ def test_iterations_at_scale_stay_within_their_limit(monkeypatch, n_classes):
 
 
 def test_gradients_count_and_are_limited(monkeypatch):
-    monkeypatch.setattr(gradient, "MIN_SIZE", 1)
-    monkeypatch.setattr(gradient, "MIN_WIDE_SIZE", 1)
+    monkeypatch.setattr(newton, "MIN_LARGE_SIZE", 1)
+    monkeypatch.setattr(newton, "MIN_WIDE_SIZE", 1)
     for limit in [1, 10, 30, 60]:
         model = ICLSClassifier(max_iter=limit, tol=0.0, alpha=1e-3).fit(*classes())
         assert model.n_iter_ <= limit

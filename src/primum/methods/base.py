@@ -30,7 +30,7 @@ from primum._sklearn import (
     get_namespace_and_device,
 )
 from primum._typing import AnyArray, Floats, Index
-from primum._warnings import each_once, warn
+from primum._warnings import said, warn
 from primum.labellings.sets import nearest_shares
 from primum.reading.data import on_this_machine
 from primum.reading.labels import read_labels, refuse_masked
@@ -149,13 +149,15 @@ def fitting(estimator: BaseEstimator, *, warm_start: bool = False) -> Iterator[N
     """
     for name in () if warm_start else fitted_attributes(estimator):
         delattr(estimator, name)
+    token = said.set(set())  # a fit issues no warning twice
     try:
-        with each_once():
-            yield
+        yield
     except BaseException:
         for name in fitted_attributes(estimator):
             delattr(estimator, name)
         raise
+    finally:
+        said.reset(token)
 
 
 def fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:

@@ -26,10 +26,6 @@ from primum._typing import Floats
 from primum.labellings.problem import LabelProblem, per_row, total_of, weighted
 from primum.labellings.sets import centres_of
 
-# The smaller of the numbers of labels and equations, times classes, is at least this: below it,
-# Newton's method takes less time. With wide rows (the second number), single precision and labels
-# near their faces are enough.
-MIN_SIZE, MIN_WIDE_SIZE = 2000, 1200
 # Steps between two measurements of the gap, each of which costs as much as a step, and the maximum
 # number of steps, beyond which Newton's method takes less time.
 STEPS_PER_GAP, MAX_GRADIENT_STEPS = 25, 1500
@@ -51,16 +47,6 @@ class GradientResult:
     gap: float
     steps: int
     suffices: bool
-
-
-def is_large(problem: LabelProblem) -> bool:
-    """Return whether there are many equations and many labels, so that gradients may pay off."""
-    K = problem.labels.shape[0] if problem.labels.shape else 1
-    r, n = problem.columns.shape
-    if problem.prior is not None:
-        return False
-    wide = n <= 2 * r  # at most twice as many rows as equations
-    return min(r, n) * K >= MIN_WIDE_SIZE if wide else K > 1 and min(r, n) * K >= MIN_SIZE
 
 
 def minimise_by_gradients(

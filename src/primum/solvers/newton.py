@@ -68,7 +68,7 @@ from primum.labellings.prior import BOUND_SOFTNESS
 from primum.labellings.problem import LabelProblem, Solution, per_row, total_of, weighted
 from primum.labellings.sets import along, centres_of, keys_of, on_face, tied_entries
 from primum.solvers.class_blocks import MAX_PROXIMAL_POINTS, PROXIMAL_RIDGE, PROXIMAL_ROUNDING
-from primum.solvers.gradient import is_large, minimise_by_gradients
+from primum.solvers.gradient import minimise_by_gradients
 from primum.solvers.open_labels import MAX_DIRECT_SIZE, OpenLabels, cholesky, flat, unflat
 
 # The factor of sigma from one point of the path to the next: 3 to 10 work equally well.
@@ -116,6 +116,10 @@ MAX_EIGH_SIZE, MAX_UNSOLVED = 600, 1e-8
 # A gap of at most this many times its rounding is near the end of the path, whatever the tolerance:
 # a few more values of sigma lead to rounding.
 NEAR_END_FACTOR = 1e3
+# Gradients come first if the smaller of the numbers of labels and equations, times classes, is at
+# least this: below it, Newton's method takes less time. With wide rows (the second number), single
+# precision and labels near their faces are enough.
+MIN_LARGE_SIZE, MIN_WIDE_SIZE = 2000, 1200
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,16 @@ def solve_newton(
     for last in follow_path(problem, tol, max_iter - steps, start):  # noqa: B007
         pass
     return Solution(last.best.q, steps + last.iterations, multipliers=last.best.nu)
+
+
+def is_large(problem: LabelProblem) -> bool:
+    """Return whether there are many equations and many labels, so that gradients may pay off."""
+    K = problem.labels.shape[0] if problem.labels.shape else 1
+    r, n = problem.columns.shape
+    if problem.prior is not None:
+        return False
+    wide = n <= 2 * r  # at most twice as many rows as equations
+    return min(r, n) * K >= MIN_WIDE_SIZE if wide else K > 1 and min(r, n) * K >= MIN_LARGE_SIZE
 
 
 def follow_path(

@@ -24,10 +24,10 @@ from primum._threads import one_blas_thread, using_threads
 from primum._typing import Floats
 from primum._warnings import warn
 from primum.equations import GivenLabels, View
-from primum.labellings import METRICS, Labelling
+from primum.labellings import METRICS, Labelling, ShareBounds
 from primum.methods.base import fitting, unfitted_like, with_parameters
 from primum.methods.least_squares.classifier import LeastSquaresBase, LeastSquaresClassifier
-from primum.reading.data import read_rows, read_unlabeled_rows
+from primum.reading.data import ClassRows, read_rows, read_unlabeled_rows
 from primum.reading.shares import prior_on
 from primum.rows import Block, to_numpy
 from primum.solvers import ONE_NUMBER, SOLVERS, fit_implicit
@@ -55,6 +55,18 @@ class WithPrior:
     _ranges: ClassVar[dict[str, list[Any]]] = {
         "prior": [StrOptions({"confidence"}), dict, "array-like", None]
     }
+
+    def _shares(self, data: ClassRows) -> ShareBounds | None:
+        """Keep the bounds (K, 2) of the prior, and return those on the mean label, if any."""
+        self.prior_, shares = prior_on(
+            self.prior,
+            self.prior_level,
+            data.labels.classes,
+            data.labeled,
+            data.unlabeled,
+            data.label_set,
+        )
+        return shares
 
 
 # The metrics and solvers of estimators with a certificate.
@@ -314,25 +326,9 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
             The fitted estimator.
         """
         with fitting(self):
-            data = read_rows(
-                self,
-                X,
-                y,
-                X_unlabeled,
-                sample_weight,
-                possible=possible,
-                label_bounds=label_bounds,
-            )
-            shares = None
-            if self.prior is not None:
-                self.prior_, shares = prior_on(
-                    self.prior,
-                    self.prior_level,
-                    data.labels.classes,
-                    data.labeled,
-                    data.unlabeled,
-                    data.label_set,
-                )
+            sets = {"possible": possible, "label_bounds": label_bounds}
+            data = read_rows(self, X, y, X_unlabeled, sample_weight, **sets)
+            shares = self._shares(data) if self.prior is not None else None
             alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
             with one_blas_thread(), using_threads(self.n_jobs):
                 found = fit_implicit(

@@ -16,7 +16,6 @@ from primum.labellings import kernel_family, kernel_problem, metric_of_rows
 from primum.methods.base import POSITIVE, fitting, unfitted_like, with_parameters
 from primum.methods.icls.classifier import IMPLICIT_RANGES, WithPrior, warn_of
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier
-from primum.reading.shares import prior_on
 from primum.rows import joined_weights
 from primum.solvers import solve_and_prove
 
@@ -204,16 +203,7 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
                 X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
             )
             rows, classes = self._kernel_rows(data, unlabeled=True), data.labels.classes
-            shares = None
-            if self.prior is not None:
-                self.prior_, shares = prior_on(
-                    self.prior,
-                    self.prior_level,
-                    classes,
-                    data.labeled,
-                    data.unlabeled,
-                    data.label_set,
-                )
+            shares = self._shares(data) if self.prior is not None else None
             K, n_labeled = self._kernel_matrix(rows), len(data.labeled.y)
 
             # The twin, with the same kernel: its gamma may have been computed from all rows.
