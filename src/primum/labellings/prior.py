@@ -102,12 +102,6 @@ class ShareBounds:
         """Return how far the shares are outside their bounds."""
         return float(np.max(np.maximum(self.low - s, s - self.high), initial=0.0))
 
-    @cached_property
-    def smallest(self) -> float:
-        """The smallest share above 0 that the bounds require of a class, or of all others."""
-        required = np.append(self.low, 1.0 - self.high)
-        return float(np.min(required[required > 0], initial=1.0))
-
     def signed(self, nu: Floats, s: Floats) -> Floats:
         """Return the multipliers plus a constant: positive for upper bounds, negative for lower.
 
@@ -161,11 +155,9 @@ class Prior:
         """Return the shares at ``M Q = z``."""
         return np.asarray(self.offset + self.direction @ z)
 
-    def multipliers(self, z: Floats) -> Floats:
-        """Return nu for ``z = Xi + T``."""
-        return self._multipliers(self.of(z))
-
-    def _multipliers(self, s: Floats) -> Floats:
+    def multipliers(self, z: Floats, change: Floats | None = None) -> Floats:
+        """Return nu for ``z = Xi + T``, after a change of the shares there."""
+        s = self.of(z) if change is None else self.of(z) + change
         return np.asarray((1.0 - BOUND_SOFTNESS) / self.length**2 * (s - self.shares.project(s)))
 
     def pull(self, nu: Floats) -> Floats:
@@ -180,7 +172,7 @@ class Prior:
     def reduction_along(self, z: Floats, direction: Floats, s: float) -> float:
         """Return the derivative of the reduction along a direction, after a step s."""
         change = self.direction @ direction
-        return float(np.vdot(self._multipliers(self.of(z) + s * change), change))
+        return float(np.vdot(self.multipliers(z, s * change), change))
 
     def held(
         self, z: Floats, contrasts: Floats | None, sigma: float, n_rows: int
@@ -234,7 +226,11 @@ class Prior:
 
         If the gradient along u is 0, a step would not bring them closer.
         """
-        within = max(MET_TOLERANCE, EARLY_SHARE * self.shares.smallest) if early else MET_TOLERANCE
+        within = MET_TOLERANCE
+        if early:  # the smallest share above 0 that is required of a class, or of all others
+            required = np.append(self.shares.low, 1.0 - self.shares.high)
+            smallest = float(np.min(required[required > 0], initial=1.0))
+            within = max(MET_TOLERANCE, EARLY_SHARE * smallest)
         return self.meets(z, within) or float(np.abs(self.direction @ g).max()) <= MET_TOLERANCE
 
     def without(self, fixed: Floats) -> "Prior":

@@ -12,7 +12,7 @@ import numpy as np
 from primum._typing import Floats
 from primum.labellings.labelling import Labelling
 from primum.labellings.prior import Prior, ShareBounds
-from primum.labellings.problem import LabelProblem, ProvenGap, centred, weighted
+from primum.labellings.problem import LabelProblem, ProvenGap, weighted, without_mean
 
 # The row of ones has this fraction of the size of M: the smaller it is, the fewer anchors are
 # needed, but the more ill-conditioned the problem becomes. Two digits cost little.
@@ -72,12 +72,15 @@ def judge_with_prior(
     moment = moment if prior.extended is None else None
     Mq = columns.accumulate(q, moment)
     if isinstance(q, np.ndarray):
-        s = np.asarray(weighted(q, columns.weight).sum(axis=0) / prior.total)
+        labels = q if columns.weight is None else weighted(q, columns.weight)
+        s = np.asarray(labels.sum(axis=0) / prior.total)
     elif moment is None:
         s = np.asarray(prior.direction @ Mq)
     else:  # there is an intercept: design rows start with 1
         s = np.asarray(moment[0] / prior.total)
-    residual = centred(Mq[: len(target)] - target)
+    residual = Mq[: len(target)] - target
+    if residual.ndim == 2:
+        residual = without_mean(residual)
 
     def gap_at(xi: Floats) -> float:
         """Return the gap of q and Xi + u nu', without the term 1/2 || M Q - T - Xi ||^2."""
@@ -90,6 +93,7 @@ def judge_with_prior(
     judged = ProvenGap(objective, unit * gap_at(residual), problem.scale)
     if dual is None or judged.within(tol):
         return judged, s
-    xi = centred((dual - prior.pull(nu)[: len(dual)])[: len(target)])
+    xi = (dual - prior.pull(nu)[: len(dual)])[: len(target)]
+    xi = xi if xi.ndim == 1 else without_mean(xi)
     gap = gap_at(xi) + 0.5 * float(np.sum((residual - xi) ** 2))
     return replace(judged, gap=min(judged.gap, unit * gap)), s

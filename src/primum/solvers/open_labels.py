@@ -167,13 +167,13 @@ class OpenLabels:
         """Return ``A'b`` for a flat vector, or for several as columns."""
         if b.ndim == 1:
             return self.along(unflat(self.labels, b))
-        return np.apply_along_axis(lambda column: self.along(unflat(self.labels, column)), 0, b)
+        return np.array([self.along(unflat(self.labels, column)) for column in b.T]).T
 
     def sum_flat(self, x: Floats) -> Floats:
         """Return ``A x``, flat, for one vector or for several as columns."""
         if x.ndim == 1:
             return flat(self.labels, self.sum(x))
-        return np.apply_along_axis(lambda column: flat(self.labels, self.sum(column)), 0, x)
+        return np.array([flat(self.labels, self.sum(column)) for column in x.T]).T
 
     def matrix(self) -> Floats:
         """Return A for unweighted rows, face by face and direction by direction."""
