@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import primum

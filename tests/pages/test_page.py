@@ -17,7 +17,6 @@ from primum.pages.page import (
     first_sentence,
     html_page,
     markdown_of,
-    page_of,
     paragraph,
     picture,
     with_part,
@@ -31,7 +30,7 @@ def test_everything_is_escaped():
     page = html_page(EVIL, [(EVIL, [paragraph(EVIL), table.to_html()])], subtitle=EVIL)
     assert page.count("<script>") == 1  # its own
     assert page.count("</style>") == 1
-    assert page.count("&lt;script&gt;alert(&#x27;1&#x27;) &amp; &quot;2&quot;") == 15
+    assert page.count("&lt;script&gt;alert(&#39;1&#39;) &amp; &#34;2&#34;") == 15
 
 
 def test_the_answer_precedes_the_contents():
@@ -166,7 +165,7 @@ def test_a_part_of_a_report_is_replaced_and_nothing_else():
     old, new = ReplaceablePart("news", blocks), ReplaceablePart("news", [Text("after & <b>")])
     rest = ("Rest", [Text("rest")])
     for write, form in (
-        (page_of, ReplaceablePart.to_html),
+        (html_page, ReplaceablePart.to_html),
         (markdown_of, ReplaceablePart.to_markdown),
     ):
         report = write("Title", [("Lead", [old]), rest])

@@ -63,8 +63,8 @@ from primum.pages.page import (
     Section,
     Text,
     asset,
+    html_page,
     markdown_of,
-    page_of,
 )
 from primum.pages.pictures import line_styles, new_figure
 from primum.reading.classifiers import Entry, last_step
@@ -256,7 +256,7 @@ def comparison_page(result: "Comparison", *, code: str | None = None) -> str:
     str
         The page.
     """
-    return page_of(TITLE, _sections(result, code), _subtitle(result))
+    return html_page(TITLE, _sections(result, code), subtitle=_subtitle(result))
 
 
 def comparison_markdown(result: "Comparison", *, code: str | None = None) -> str:

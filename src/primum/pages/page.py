@@ -1,8 +1,8 @@
 """Self-contained HTML pages, and the blocks they consist of: text, tables, figures, code.
 
-A report is composed once, from blocks that can be written as HTML or as Markdown. A table consists
-of cells that may be marked as bold or underlined, and can also be written as plain text or LaTeX; a
-format only decides how these marks are rendered.
+A report is composed once, from blocks: data that ``templates/blocks.html.j2`` writes as HTML, and
+``to_markdown`` as Markdown. A table consists of cells that may be marked as bold or underlined, and
+can also be written as plain text or LaTeX; a format only decides how these marks are rendered.
 
 The first section is the answer, followed by the table of contents. The page uses the fonts of the
 system and no network, can be printed, and reads well on a phone: whatever is wider than the screen
@@ -13,12 +13,14 @@ alternative text and, if it draws numbers, these numbers as a table.
 import base64
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from html import escape
 from importlib.resources import files
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 # A figure whose SVG is larger than this is stored as pixels, which then take less space: it has
 # thousands of points.
@@ -36,93 +38,67 @@ def asset(name: str) -> str:
     return files("primum.pages").joinpath(name).read_text(encoding="utf-8")
 
 
+@cache
+def _templates() -> Environment:
+    """Return the templates, which escape whatever is not marked as safe."""
+    found = Environment(
+        loader=PackageLoader("primum.pages"),
+        autoescape=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    found.filters["first_sentence"] = first_sentence
+    found.globals.update(
+        asset=asset,
+        MAX_CELL_LINE=MAX_CELL_LINE,
+        MIN_SECTIONS_FOR_CONTENTS=MIN_SECTIONS_FOR_CONTENTS,
+    )
+    return found
+
+
 def html_page(
-    title: str, sections: Iterable[tuple[str, Iterable[str]]], *, subtitle: str = ""
+    title: str, sections: Iterable[tuple[str, Iterable["PageBlock | str"]]], *, subtitle: str = ""
 ) -> str:
-    """Return a page of sections, each with a heading and HTML fragments; the first is the answer.
+    """Return a page of sections, each with a heading and blocks; the first is the answer.
 
     Parameters
     ----------
     title, subtitle : str
         Text of the header.
-    sections : iterable of (heading, fragments)
-        Headings are text, fragments HTML.
+    sections : iterable of (heading, blocks)
+        Headings are text; a string in place of a block is HTML.
 
     Returns
     -------
     str
         The page.
     """
-    listed = [(heading, list(parts)) for heading, parts in sections]
-    names = _section_ids([heading for heading, _ in listed])
-    blocks = [
-        f"<section id='{name}' aria-labelledby='{name}-heading'{' class=lead' if not k else ''}>"
-        f"<h2 id='{name}-heading'>{escape(heading)}</h2>\n{chr(10).join(parts)}</section>"
-        for k, (name, (heading, parts)) in enumerate(zip(names, listed, strict=True))
-    ]
-    if len(listed) >= MIN_SECTIONS_FOR_CONTENTS:
-        blocks.insert(1, _contents(names[1:], [heading for heading, _ in listed[1:]]))
-    below = f"<p>{escape(subtitle)}</p>" if subtitle else ""
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{escape(title)}</title>"
-        f"<style>\n{asset('page.css')}{asset('chart.css')}</style></head>\n"
-        f"<body class='primum'><header><h1>{escape(title)}</h1>{below}</header>\n"
-        f"<main>\n{chr(10).join(blocks)}\n</main>\n"
-        "<footer><p>Written by primum. This file is complete: it loads nothing from the network. "
-        "Tables sort by the column whose heading is pressed.</p></footer>\n"
-        f"<script>\n{asset('page.js')}</script></body></html>\n"
-    )
-
-
-def _section_ids(headings: list[str]) -> list[str]:
-    """Return a distinct id for every heading."""
     ids: list[str] = []
-    for heading in headings:
+    named = []
+    for heading, blocks in sections:
         name = re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-") or "section"
         ids.append(name if name not in ids else f"{name}-{len(ids)}")
-    return ids
+        named.append((ids[-1], heading, list(blocks)))
+    page = _templates().get_template("page.html.j2")
+    return page.render(title=title, subtitle=subtitle, sections=named)
 
 
-def _contents(ids: list[str], headings: list[str]) -> str:
-    items = "".join(
-        f"<li><a href='#{name}'>{escape(heading)}</a></li>"
-        for name, heading in zip(ids, headings, strict=True)
-    )
-    return f"<nav aria-label='Contents'><ul>{items}</ul></nav>"
+def html_of(blocks: Iterable["PageBlock | str"]) -> str:
+    """Return blocks as HTML; a string in place of a block is HTML already."""
+    module: Any = _templates().get_template("blocks.html.j2").module
+    return str(module.blocks(list(blocks)))
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph."""
-    return f"<p>{escape(text)}</p>"
-
-
-def scrolling(content: str, label: str) -> str:
-    """Return HTML in a region that scrolls if it is wider than the page."""
-    return (
-        f"<div class='scroll' tabindex='0' role='region' aria-label='{escape(label)}'>"
-        f"{content}</div>"
-    )
-
-
-def captioned(content: str, caption: str, numbers: str = "") -> str:
-    """Return a figure with its caption below and its numbers, as HTML, in a collapsed block."""
-    if numbers:
-        numbers = f"<details><summary>The numbers of this figure</summary>{numbers}</details>"
-    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption>{numbers}</figure>"
+    """Return a paragraph as HTML."""
+    return Text(text).to_html()
 
 
 def picture(figure: Any, caption: str, numbers: str = "") -> str:
     """Return a matplotlib figure as an embedded image with a caption, and its numbers as HTML."""
-    alternative = first_sentence(caption)
-    if numbers:
-        alternative += " The numbers follow as a table."
-    image = f"<img alt='{escape(alternative)}' src='{_data_uri(figure)}'>"
-    if figure.get_figwidth() > MAX_FIGURE_INCHES:
-        wide = image.replace("<img", "<img class='wide'")
-        image = scrolling(wide, f"Figure: {first_sentence(caption)}")
-    return captioned(image, caption, numbers)
+    module: Any = _templates().get_template("blocks.html.j2").module
+    wide = figure.get_figwidth() > MAX_FIGURE_INCHES
+    return str(module.picture(_data_uri(figure), wide, caption, numbers))
 
 
 def first_sentence(text: str) -> str:
@@ -143,6 +119,23 @@ def _data_uri(figure: Any) -> str:
         figure.savefig(buffer, format="png", dpi=110)
     return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
+
+class PageBlock(ABC):
+    """Part of a section: data, whose ``shape`` names how the template writes it."""
+
+    shape: ClassVar[str]
+
+    def to_html(self) -> str:
+        """Return HTML."""
+        return html_of([self])
+
+    @abstractmethod
+    def to_markdown(self) -> str:
+        """Return Markdown."""
+
+
+# A heading and what is below it.
+Section = tuple[str, Sequence[PageBlock]]
 
 # Cells with more characters are broken into lines: two or three such columns fill a page.
 MAX_CELL_LINE = 40
@@ -177,9 +170,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class PageTable:
+class PageTable(PageBlock):
     """A table: caption, header, rows of cells, and rows at the foot that are not sorted."""
 
+    shape = "table"
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -234,23 +228,10 @@ class PageTable:
             "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
         )
 
-    def to_html(self) -> str:
-        """Return an HTML table that scrolls sideways if it is too wide, and can be sorted."""
-        texts = [any(_is_text(row[k]) for row in self.rows) for k in range(len(self.header))]
-        head = "".join(
-            f"<th scope='col'{_class(text)}>{escape(name)}</th>"
-            for name, text in zip(self.header, texts, strict=True)
-        )
-        body, foot = (
-            "\n".join(_html_row(row, texts) for row in rows) for rows in (self.rows, self.foot)
-        )
-        sortable = " class='sortable'" if len(self.rows) > 1 else ""
-        table = (
-            f"<table{sortable}><caption><span>{escape(self.caption)}</span></caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table>"
-        )
-        return scrolling(table, f"Table: {first_sentence(self.caption)}")
+    @property
+    def worded(self) -> list[bool]:
+        """Whether a column contains words, rather than numbers."""
+        return [any(_is_text(row[k]) for row in self.rows) for k in range(len(self.header))]
 
 
 def _marked(cell: Cell, bold: str, underline: str) -> str:
@@ -288,56 +269,12 @@ def _is_text(cell: Cell) -> bool:
     return not missing and cell.value is None and not re.match(r"[-+−]?[\d.]", cell.text)
 
 
-def _class(text: bool, long: bool = False) -> str:
-    return f" class='text{' long' if long else ''}'" if text else ""
-
-
-def _html_row(row: Sequence[Cell], texts: Sequence[bool]) -> str:
-    """Return a row whose first cell is its heading."""
-    first, *others = row
-    cells = (
-        f"<td{_class(text, len(cell.text) > MAX_CELL_LINE)}{_sorted_by(cell)}>{_html(cell)}</td>"
-        for cell, text in zip(others, texts[1:], strict=True)
-    )
-    heading = f"<th scope='row'{_sorted_by(first)}>{_html(first)}</th>"
-    return f"<tr>{heading}{''.join(cells)}</tr>"
-
-
-def _sorted_by(cell: Cell) -> str:
-    return "" if cell.value is None else f" data-value='{cell.value:.6g}'"
-
-
-def _html(cell: Cell) -> str:
-    text = escape(cell.text)
-    text = f"<b>{text}</b>" if cell.bold else text
-    text = f"<u>{text}</u>" if cell.underline else text
-    return f"{text}<br><small>{escape(cell.note)}</small>" if cell.note else text
-
-
-class PageBlock(Protocol):
-    """Part of a section."""
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        ...
-
-    def to_markdown(self) -> str:
-        """Return Markdown."""
-        ...
-
-
-Section = tuple[str, Sequence[PageBlock]]
-
-
 @dataclass(frozen=True)
-class Text:
+class Text(PageBlock):
     """A paragraph."""
 
+    shape = "text"
     text: str
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        return paragraph(self.text)
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -345,14 +282,11 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Bullets:
+class Bullets(PageBlock):
     """A list of sentences."""
 
+    shape = "list"
     texts: Sequence[str]
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in self.texts)}</ul>"
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -360,7 +294,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class AnswerBlock:
+class AnswerBlock(PageBlock):
     """The verdict, as short lines below each other.
 
     Attributes
@@ -375,50 +309,30 @@ class AnswerBlock:
         Warnings that limit how far the answer can be trusted; they come first.
     """
 
+    shape = "answer"
     line: str
     kind: str
     reasons: Sequence[tuple[str, str]]
     alerts: Sequence[str] = ()
 
-    def to_html(self) -> str:
-        """Return HTML."""
-        alerts = "".join(
-            f"<div class='alert'><p><b>Warning:</b> {escape(text)}</p></div>"
-            for text in self.alerts
-        )
-        kind = f" {self.kind}" if self.kind in ("help", "harm") else ""
-        reasons = "".join(
-            f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in self._written
-        )
-        return (
-            f"{alerts}<div class='verdict{kind}'><p class='answer'>{escape(self.line)}</p>"
-            f"{f'<dl>{reasons}</dl>' if reasons else ''}</div>"
-        )
-
     def to_markdown(self) -> str:
         """Return Markdown."""
         alerts = [f"**Warning:** {markdown_escape(text)}" for text in self.alerts]
-        reasons = Bullets([f"{name}: {text}" for name, text in self._written]).to_markdown()
+        reasons = Bullets([f"{name}: {text}" for name, text in self.written]).to_markdown()
         return "\n\n".join(filter(None, [*alerts, f"**{markdown_escape(self.line)}**", reasons]))
 
     @property
-    def _written(self) -> list[tuple[str, str]]:
+    def written(self) -> list[tuple[str, str]]:
+        """The reasons that have a text."""
         return [(name, text) for name, text in self.reasons if text]
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(PageBlock):
     """A list of a few named numbers."""
 
+    shape = "facts"
     facts: Sequence[tuple[str, str]]
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        items = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-            for name, value in self.facts
-        )
-        return f"<dl class='facts'>{items}</dl>"
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -426,16 +340,13 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(PageBlock):
     """A chart (HTML) with its caption and numbers; Markdown has only the numbers."""
 
+    shape = "chart"
     drawing: str
     caption: str
     numbers: PageTable
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        return captioned(self.drawing, self.caption, self.numbers.to_html())
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -443,15 +354,12 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Folded:
+class Folded(PageBlock):
     """A collapsed block, for details that most readers skip; in Markdown it is not collapsed."""
 
+    shape = "folded"
     title: str
     block: PageBlock
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        return f"<details><summary>{escape(self.title)}</summary>{self.block.to_html()}</details>"
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -459,15 +367,11 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(PageBlock):
     """Program text."""
 
+    shape = "code"
     text: str
-
-    def to_html(self) -> str:
-        """Return HTML."""
-        code = f"<code>{escape(self.text)}</code>"
-        return f"<pre tabindex='0' role='region' aria-label='Python code'>{code}</pre>"
 
     def to_markdown(self) -> str:
         """Return Markdown."""
@@ -476,23 +380,17 @@ class Code:
 
 
 @dataclass(frozen=True)
-class ReplaceablePart:
+class ReplaceablePart(PageBlock):
     """Blocks between named comments, which can be replaced in the file of a report."""
 
+    shape = "part"
     name: str
     blocks: Sequence[PageBlock]
 
-    def to_html(self) -> str:
-        """Return HTML."""
-        return _between(self.name, "\n".join(block.to_html() for block in self.blocks))
-
     def to_markdown(self) -> str:
         """Return Markdown."""
-        return _between(self.name, _markdown(self.blocks), "\n\n")
-
-
-def _between(name: str, text: str, space: str = "") -> str:
-    return f"<!-- primum: {name} -->{space}{text}{space}<!-- end of {name} -->"
+        first, last = f"<!-- primum: {self.name} -->", f"<!-- end of {self.name} -->"
+        return f"{first}\n\n{_markdown(self.blocks)}\n\n{last}"
 
 
 def with_part(report: str, part: str) -> str | None:
@@ -514,12 +412,6 @@ def with_part(report: str, part: str) -> str | None:
     before, start, rest = report.partition(first)
     _, ended, after = rest.partition(last)
     return before + part + after if start and ended else None
-
-
-def page_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
-    """Return sections as an HTML page."""
-    written = [(heading, [block.to_html() for block in blocks]) for heading, blocks in sections]
-    return html_page(title, written, subtitle=subtitle)
 
 
 def markdown_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
