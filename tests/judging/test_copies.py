@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from primum.experiments.datasets import CATALOGUE, available, load
 from scipy import sparse, stats
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 
 from primum.judging import copies as module
 from primum.judging.copies import exact_copies, excess_of_near_rows, find_copies
+from primum_lab.datasets import CATALOGUE, available, load
 
 FOLDER = Path(os.environ.get("PRIMUM_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

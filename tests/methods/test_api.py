@@ -110,7 +110,7 @@ ARGUMENTS = {
     "n_features",
     # a table, and a comparison
     *("target", "target_kind", "id", "group", "exclude", "missing", "decimal", "prepare"),
-    *("independent_rows", "shift", "equivalence", "curves", "nested", "left_out"),
+    *("independent_rows", "rare_classes", "shift", "equivalence", "curves", "nested", "left_out"),
     *("name", "methods", "folder", "resume", "path"),
     *("n", "show_predictions", "correct", "labelling"),
     # pictures
