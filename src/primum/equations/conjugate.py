@@ -49,7 +49,8 @@ def conjugate_gradients(
     size = np.maximum(_lengths(B), np.finfo(float).tiny)
     X = np.zeros_like(B) if start is None else start.copy()
     R = B.copy() if start is None else B - apply(X)
-    residual, steps = _lengths(R) / size, 0
+    residual = _lengths(R) / size
+    steps = 0
     for _ in range(MAX_CG_RESTARTS):
         open_ = np.flatnonzero(residual > RESIDUAL_TOLERANCE)
         if not len(open_) or steps >= MAX_CG_STEPS:
@@ -58,7 +59,9 @@ def conjugate_gradients(
         correction, steps_taken = _descend(apply, R[:, open_], diagonal, goal, MAX_CG_STEPS - steps)
         X[:, open_] += correction
         R[:, open_] = B[:, open_] - apply(np.ascontiguousarray(X[:, open_]))
-        before, residual, steps = residual, _lengths(R) / size, steps + steps_taken
+        before = residual
+        residual = _lengths(R) / size
+        steps = steps + steps_taken
         if residual.max() > MAX_RESIDUAL_LEFT * before.max():
             break
     return Solved(X, float(residual.max(initial=0.0)), steps)
@@ -82,7 +85,8 @@ def _descend(
         X += length * P
         R -= length * AP
         Z = _preconditioned(R, diagonal)
-        before, rho = rho, _dots(R, Z)
+        before = rho
+        rho = _dots(R, Z)
         P *= np.where(moving, rho / np.where(before > 0, before, 1.0), 0.0)
         P += Z
     return X, most

@@ -54,11 +54,13 @@ class IterativeEquations(NormalEquations):
     diagonal: Floats
     varying: Floats
 
-    near, solver = False, "conjugate_gradients"
+    near = False
+    solver = "conjugate_gradients"
 
     def apply(self, V: Floats) -> Floats:
         """Return ``A_c V`` for coefficients V (d, k): one pass."""
-        frame, masked = Frame(self.center, False), self.varying * V
+        frame = Frame(self.center, False)
+        masked = self.varying * V
 
         def product_of(block: Block) -> Any:
             view = View(block, frame)

@@ -133,10 +133,12 @@ def gather_moments(parts: Sequence[Rows], further: Moments | None = None) -> Mom
 
 def _recomputed(moments: Moments, parts: Sequence[Rows], columns: Index) -> Moments:
     """Return the moments with some columns recomputed from centred values: one pass."""
-    center, weight = moments.mean[columns], moments.weight
+    center = moments.mean[columns]
+    weight = moments.weight
     kernel = partial(_centred_products, columns, center)
     sums = reduce_parts(parts, kernel, np.add)
-    shift, products = sums[:, 0] / weight, sums[:, 1:]
+    shift = sums[:, 0] / weight
+    products = sums[:, 1:]
     mean, scatter = moments.mean.copy(), moments.scatter.copy()
     # The centre of the sums still differs from the mean, by the rounding of the first pass.
     mean[columns] = shift
@@ -179,7 +181,9 @@ def block_moments(block: Block) -> Moments | RawMoments:
         if not np.isfinite(raw.second.data).all():
             refuse_non_finite(block)
         return raw
-    X, weight, of_numpy = block.X, block.weight, isinstance(block.X, np.ndarray)
+    X = block.X
+    weight = block.weight
+    of_numpy = isinstance(block.X, np.ndarray)
     xp, device = (np, None) if of_numpy else (library_of(X), X.device)
     with np.errstate(invalid="ignore", over="ignore"):
         # Sums about 0, if no column of the first rows has a mean above its standard deviation, and
@@ -268,7 +272,8 @@ def refuse_faint(faint: Mask, others_vary: bool) -> None:
     """Raise an error if the squares of all columns underflow; warn if only some do."""
     if not faint.any():
         return
-    first, n_others = int(np.argmax(faint)), int(faint.sum()) - 1
+    first = int(np.argmax(faint))
+    n_others = int(faint.sum()) - 1
     name = f"Column {first}" + (f" (and {n_others} more)" if n_others else "")
     if not others_vary:
         raise ValueError(

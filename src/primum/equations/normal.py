@@ -52,7 +52,8 @@ def equations_of(
 
 def solver_of(parts: Sequence[Rows]) -> str:
     """Return how equations of this size are solved, see the top of this file."""
-    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
+    n_rows = sum(rows.n_rows for rows in parts)
+    n_columns = parts[0].n_columns
     if n_rows < n_columns and n_rows * n_columns <= MAX_FACTORISED_NUMBERS:
         return "row_space"
     smaller = n_columns <= n_rows and all(rows.dense for rows in parts)
@@ -63,7 +64,8 @@ def solver_of(parts: Sequence[Rows]) -> str:
 
 def in_span_is_faster(parts: Sequence[Rows]) -> bool:
     """Return whether a fit in the span of wide rows takes less time than one on all columns."""
-    n_rows, n_columns = sum(rows.n_rows for rows in parts), parts[0].n_columns
+    n_rows = sum(rows.n_rows for rows in parts)
+    n_columns = parts[0].n_columns
     wide = n_rows < n_columns and n_rows * n_columns >= MIN_SPAN_NUMBERS
     return wide and n_rows**2 <= MAX_FACTORISED_NUMBERS and all(rows.in_memory for rows in parts)
 

@@ -90,12 +90,14 @@ class HyperplaneLabels(Labelling):
         low, high = np.searchsorted(self.positions, [where.start, where.stop])
         if high == low:
             return q
-        positions, values = self.positions[low:high] - where.start, self.values[low:high]
+        positions = self.positions[low:high] - where.start
+        values = self.values[low:high]
         if view.xp is np:
             q[positions] = values
             return q
         # Writing at positions is not in the array API standard.
-        xp, changed = view.xp, view.convert(positions)
+        xp = view.xp
+        changed = view.convert(positions)
         rows = xp.arange(view.block.n_rows, device=view.device)
         which = xp.clip(xp.searchsorted(changed, rows), 0, changed.shape[0] - 1)
         hit = xp.take(changed, which, axis=0) == rows

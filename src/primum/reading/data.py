@@ -299,7 +299,8 @@ class TrainingRows(Generic[SomeKnown]):
     @cached_property
     def labeled(self) -> LabeledRows:
         """The labelled rows with weight: one label each, or one per class for K > 2 classes."""
-        rows, weight = self.labels.labeled[self.known], self.weight
+        rows = self.labels.labeled[self.known]
+        weight = self.weight
         X = ArrayRows(self.X).take(rows).X
         weight = None if weight is None else weight[rows]
         return LabeledRows(X, self.labels.targets[self.known], weight)
@@ -307,7 +308,8 @@ class TrainingRows(Generic[SomeKnown]):
     @cached_property
     def unlabeled(self) -> Rows:
         """The unlabelled rows with weight: those of X, then the further ones."""
-        rows, weight = self.labels.unlabeled[self.unknown], self.weight
+        rows = self.labels.unlabeled[self.unknown]
+        weight = self.weight
         of_X = ArrayRows(self.X, rows, None if weight is None else weight[rows])
         return chain([of_X, self.more])
 
@@ -324,7 +326,8 @@ class TrainingRows(Generic[SomeKnown]):
 
     def for_all_rows(self, q: Floats) -> Floats:
         """Return q for all unlabelled rows; those of weight zero get the centre of their set."""
-        n, present = len(self.labels.unlabeled), self.unknown
+        n = len(self.labels.unlabeled)
+        present = self.unknown
         if len(present) == n:
             return q
         if self.sets is None:

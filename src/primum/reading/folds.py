@@ -174,7 +174,8 @@ def number_of_stratified_folds(cv: Integral | None, labels: Known) -> int:
         n_rows = len(labels.labeled)
         there_are = "there is only one sample" if n_rows == 1 else f"there are only {n_rows}"
         return number_of_folds(cv, n_rows, "", there_are)
-    least, name = labels.counts.min(), labels.classes.tolist()[labels.counts.argmin()]
+    least = labels.counts.min()
+    name = labels.classes.tolist()[labels.counts.argmin()]
     return number_of_folds(cv, least, " of every class", f"class {name!r} has {least}")
 
 
@@ -447,7 +448,8 @@ def _with_chosen(
     drawn, of_chosen = np.flatnonzero(~chosen), np.flatnonzero(chosen)
     all_folds = []
     for fold in folds:
-        test, trained = drawn[fold.test], of_chosen
+        test = drawn[fold.test]
+        trained = of_chosen
         if groups is not None:
             trained = of_chosen[~np.isin(groups[of_chosen], groups[test])]
         all_folds.append(Fold(np.sort(np.append(drawn[fold.train], trained)), test))

@@ -51,7 +51,8 @@ class ArrayRows(Rows):
     ) -> None:
         if index is not None and isinstance(chosen := _as_slice(index), slice):
             # Consecutive rows become a view, which avoids copies later.
-            array, index = _slice(array, chosen.start, chosen.stop), None
+            array = _slice(array, chosen.start, chosen.stop)
+            index = None
         self.array, self.index, self.weight = array, index, weight
         self.n_columns = array.shape[1]
         self.n_rows = array.shape[0] if index is None else len(index)

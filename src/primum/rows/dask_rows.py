@@ -130,7 +130,8 @@ class DaskRows(Rows):
         kernel = still_finite(kernel) if self.passes else kernel
         self.passes += 1
         results = self._tasks(_reduce_partition, (kernel, combine))
-        name, level = self._key("combine"), 0
+        name = self._key("combine")
+        level = 0
         while len(results) > 1:
             level += 1
             results = [
@@ -143,7 +144,8 @@ class DaskRows(Rows):
     def take(self, index: Index) -> Block:  # noqa: D102
         visited = self.passes > 0
         self.passes += 1
-        name, tasks = self._key("take"), []
+        name = self._key("take")
+        tasks = []
         for part, number, start, n_rows in self._placed(self.lengths):
             chosen = within(index, start, n_rows)
             if len(chosen):
@@ -255,7 +257,9 @@ def _pick(part: Any, number: int, n_rows: int, chosen: Index, visited_at: int | 
 
 def _blocks(part: Any, number: int, start: int, n_rows: int) -> Iterator[Block]:
     part = _checked(part, number, n_rows)
-    reader, source, names = _reader(part), f"partition {number}", _names(part)
+    reader = _reader(part)
+    source = f"partition {number}"
+    names = _names(part)
     size = min(reader.rows_per_block, MAX_ROWS_PER_BLOCK)
     for first in range(0, n_rows, size):
         chosen = slice(first, min(first + size, n_rows))
@@ -355,7 +359,8 @@ def _result(client: Any, future: Any) -> Any:
     """Wait for a result, and check the cluster meanwhile."""
     from distributed import TimeoutError, wait
 
-    watch, time_to_fetch = _Watch(client), SECONDS_BETWEEN_CHECKS
+    watch = _Watch(client)
+    time_to_fetch = SECONDS_BETWEEN_CHECKS
     while True:
         try:
             wait(future, timeout=SECONDS_BETWEEN_CHECKS)

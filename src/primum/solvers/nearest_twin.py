@@ -86,7 +86,8 @@ def solve_nearest_twin(
         left = max_iter - solution.iterations
         if proven or left <= 0:
             return solution
-        loss_tol, before = LOSS_TOLERANCE_SHARE * tol, solution.iterations
+        loss_tol = LOSS_TOLERANCE_SHARE * tol
+        before = solution.iterations
         solution, _ = _solve_in_order(problem, tie, solve_labels, loss_tol, tol, left)
         return replace(solution, iterations=before + solution.iterations)
     return _solve_in_order(problem, tie, solve_labels, LOSS_TOLERANCE_SHARE * tol, tol, max_iter)[0]
@@ -133,8 +134,12 @@ def _hold(
     tie: NearestTwin, level: Floats, solve_labels: SolveLabels, tol: float, max_iter: int
 ) -> Solution:
     """Return the labelling nearest to the twin with ``M_1 q`` at an attainable level."""
-    shift, penalty, iterations = np.zeros_like(tie.goal), FIRST_PENALTY, 0
-    best, least_gap, least = Solution(np.zeros(0), 0), np.inf, np.inf
+    shift = np.zeros_like(tie.goal)
+    penalty = FIRST_PENALTY
+    iterations = 0
+    best = Solution(np.zeros(0), 0)
+    least_gap = np.inf
+    least = np.inf
     for _ in range(MAX_PENALTY_ROUNDS):
         solution = solve_labels(tie.held(level + shift, penalty), tol, max_iter - iterations)
         Mq = tie.reached(solution.labels)
@@ -145,9 +150,11 @@ def _hold(
         judged = tie.judge(solution.labels, pull, 0.5 * missed**2)
         # The deviation from the level counts in full: as a loss, and in the proof.
         gap = judged.gap + missed**2 / tie.total
-        slow, least = missed > SLOW_ROUND_SHARE * least, min(missed, least)
+        slow = missed > SLOW_ROUND_SHARE * least
+        least = min(missed, least)
         if best.pull is None or gap <= least_gap:
-            best, least_gap = Solution(solution.labels, iterations, pull=pull), gap
+            best = Solution(solution.labels, iterations, pull=pull)
+            least_gap = gap
         if gap <= GAP_SHARE * tol or (slow and penalty == MAX_PENALTY) or iterations >= max_iter:
             break
         shift -= off
@@ -173,11 +180,15 @@ def _on_face(
     # The rows whose labels the loss does not decide.
     gradient = tie.gradient(Mq)
     if isinstance(of_rows, np.ndarray):
-        positions, q, sets = np.arange(len(of_rows)), of_rows, tie.labels
+        positions = np.arange(len(of_rows))
+        q = of_rows
+        sets = tie.labels
         lengths = tie.columns.scaled(np.ones(tie.rank)).lengths()
         p = tie.columns.project(gradient)
     else:
-        positions, q, sets = of_rows.positions, of_rows.values, tie.labels.take(of_rows.positions)
+        positions = of_rows.positions
+        q = of_rows.values
+        sets = tie.labels.take(of_rows.positions)
         M = tie.columns.take(positions)
         lengths = np.linalg.norm(M[: tie.rank], axis=0)
         p = M.T @ gradient

@@ -106,7 +106,8 @@ def _read_rows(estimator: BaseEstimator, data: ClassRows) -> GenerativeRows:
     refuse_other_library(estimator, data.home)
     if not data.unlabeled.in_memory:
         raise not_in_memory(estimator)
-    labeled, unlabeled = data.labeled, data.unlabeled.take(np.arange(data.unlabeled.n_rows))
+    labeled = data.labeled
+    unlabeled = data.unlabeled.take(np.arange(data.unlabeled.n_rows))
     if sparse.issparse(labeled.X) or sparse.issparse(unlabeled.X):
         raise TypeError(
             f"{type(estimator).__name__} estimates a covariance and needs dense rows, but X or "
@@ -164,7 +165,8 @@ class GenerativeClassifier(
             rows.X, rows.weight, spherical=spherical, alpha=float(self.alpha)
         )
         # Logarithms of given class shares; None means that they are estimated.
-        classes, log_shares = rows.data.labels.classes, None
+        classes = rows.data.labels.classes
+        log_shares = None
         if isinstance(self.prior, str):
             log_shares = np.full(len(classes), -np.log(len(classes)))
         elif self.prior is not None:
@@ -210,7 +212,8 @@ class GenerativeClassifier(
 
     def _check_maximum(self, family: GaussianFamily, model: GaussianModel, Z: Floats) -> None:
         """Raise an error if the covariance collapses, so that the likelihood has no bound."""
-        r, rank = Z.shape[1], covariance_rank(family, model, Z)
+        r = Z.shape[1]
+        rank = covariance_rank(family, model, Z)
         if rank < r:
             raise ValueError(
                 f"The likelihood of {type(self).__name__} has no maximum: there are soft labels "

@@ -168,7 +168,8 @@ class ContrastivePessimisticLDAClassifier(base.GenerativeClassifier):
             self.gap_ = worst.gap
             self.n_iter_ = max(1, worst.n_iter)
             if worst.value > worst.gap:
-                model, self.gain_ = objective.model(Q), worst.value - worst.gap
+                model = objective.model(Q)
+                self.gain_ = worst.value - worst.gap
             if worst.gap > self.tol:
                 proven = f"with a gain proven to be within {worst.gap:.1e} of the largest"
                 where = f"{proven}, not within the requested"

@@ -47,8 +47,11 @@ class LabeledLikelihood(ModelsOfLabels):
 
     def __call__(self, Q: Floats) -> tuple[float, Floats]:
         """Return minus the value and its gradient (U, K) for labels Q."""
-        model, L, ridge = self.model(Q), len(self.R), self.family.coordinates.ridge
-        labeled, precision = self.R.sum(axis=0), model.precision
+        model = self.model(Q)
+        L = len(self.R)
+        ridge = self.family.coordinates.ridge
+        labeled = self.R.sum(axis=0)
+        precision = model.precision
         totals = labeled + self.weight @ Q
         # H, the derivative in the covariance.
         G = scatter(self.Z[:L], self.R, model.means)
@@ -173,7 +176,8 @@ class ICLDAClassifier(GenerativeClassifier):
     def _fit_rows(self, rows: GenerativeRows) -> None:
         self.supervised_ = fit_twin(self, rows)
         family = self._family(rows)
-        Z, L = family.coordinates.read(rows.X), rows.n_labeled
+        Z = family.coordinates.read(rows.X)
+        L = rows.n_labeled
         objective = LabeledLikelihood(family, Z, rows.class_weights(), rows.weight[L:])
         # Searches from the posterior of the twin, the class shares, and posteriors of supervised
         # models with randomly weighted rows.

@@ -153,5 +153,6 @@ class MappedModel(GaussianModel):
     def scores(self) -> tuple[Floats, Floats]:
         """Return (coefficients (r, K), intercepts (K,)) of log p(z, k), without common terms."""
         coef, intercept = self.source.scores()
-        shares, back = np.exp(self.log_shares), self.inverse.T @ coef
+        shares = np.exp(self.log_shares)
+        back = self.inverse.T @ coef
         return back, intercept + shares @ self.source.means @ coef - shares @ self.means @ back

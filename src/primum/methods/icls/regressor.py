@@ -41,7 +41,9 @@ FIRST_REACH, REACH_FACTOR = 1e2, 1e3
 def near_known_targets(labels: LabelSet) -> Iterator[LabelSet]:
     """Yield the parts of wide bounds that are near the known targets, wider and wider."""
     assert isinstance(labels, LabelInterval)
-    low, high, reach = float(np.min(labels.low)), float(np.max(labels.high)), FIRST_REACH
+    low = float(np.min(labels.low))
+    high = float(np.max(labels.high))
+    reach = FIRST_REACH
     while low < -reach or high > reach:
         yield labels.near(-reach, reach)
         reach *= REACH_FACTOR

@@ -71,7 +71,8 @@ def ridge_models(
     labeled: LabeledRows, alphas: Sequence[float], fit_intercept: bool
 ) -> list[Linear]:
     """Return the supervised model of every alpha."""
-    path, models = RidgePath([labeled.rows], fit_intercept), []
+    path = RidgePath([labeled.rows], fit_intercept)
+    models = []
     for equations in map(path.at, alphas):
         sums = equations.design(labeled.rows).weighted_sum(labeled.y)
         models.append(equations.decode(equations.solve(sums)))
@@ -106,7 +107,8 @@ def score_fold(
         path = RidgePath([labeled.rows, unlabeled], fit_intercept, moments)
         metrics = [labellings.metric_of_rows(m, labeled, fit_intercept) for m in grid.metrics]
         models: list[list[Linear]] = [[] for _ in grid.alphas]
-        start, unproven = None, 0
+        start = None
+        unproven = 0
         # Large ridges come first: their problems are the easiest to solve without a warm start.
         order = np.argsort(-np.asarray(grid.alphas), kind="stable").tolist()
         for number in order if metrics else []:
@@ -215,7 +217,8 @@ def rows_of_search(
     the search uses, labelled ones first. Other rows, and rows outside memory, stay as they are.
     """
     n_inside = len(given.labels.unlabeled)
-    n_rows, n_columns = n_inside + given.more.n_rows, given.X.shape[1]
+    n_rows = n_inside + given.more.n_rows
+    n_columns = given.X.shape[1]
     if not given.more.in_memory:
         return given, None
     if most_rows is not None and n_rows > most_rows and min(n_rows, n_columns) > MAX_NARROW_SIZE:
@@ -292,7 +295,8 @@ def score_folds(
         params = {name: take_rows(values, index) for name, values in score_params.items()}
         seen = take_rows(shown, index), labels.values[fold.test]
         held_out = HeldOutRows(labeled_rows(fold.test), seen, params, span)
-        train, sets = labeled_rows(fold.train[np.isin(fold.train, given.known)]), given.label_set
+        train = labeled_rows(fold.train[np.isin(fold.train, given.known)])
+        sets = given.label_set
         shares = scale = None
         if isinstance(labels, KnownLabels):
             shares = share_bounds_of(train, unlabeled)
@@ -314,7 +318,8 @@ def check_weights(given: TrainingRows[Any], folds: Sequence[Fold], of_scores: bo
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return
-    labels, weight = given.labels, given.weight[given.labels.labeled]
+    labels = given.labels
+    weight = given.weight[given.labels.labeled]
     classes = labels.classes.tolist() if isinstance(labels, KnownLabels) else [None]
     for number, fold in enumerate(folds):
         sums = np.bincount(labels.strata[fold.train], weight[fold.train], len(classes))

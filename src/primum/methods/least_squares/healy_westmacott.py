@@ -137,8 +137,10 @@ class HealyWestmacottClassifier(LeastSquaresBase):
         self.n_iter_ = 0
         while gamma is None or (change > self.tol and self.n_iter_ < self.max_iter):
             gamma = family.gamma(q, gamma)
-            before, q = q, family.scores(gamma)
-            last, change = change, float(np.abs(q - before).max(initial=0.0))
+            before = q
+            q = family.scores(gamma)
+            last = change
+            change = float(np.abs(q - before).max(initial=0.0))
             if change > 0.0 and last < np.inf:
                 self.rate_ = change / last
             self.n_iter_ += 1

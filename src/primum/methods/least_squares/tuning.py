@@ -122,7 +122,8 @@ class Tuned(LinearEstimator[Any]):
                 prior = parameters.get("prior")
                 if prior is None:
                     return None
-                level, sets = parameters["prior_level"], searched.label_set
+                level = parameters["prior_level"]
+                sets = searched.label_set
                 return prior_on(prior, level, labels.classes, train, unlabeled, sets)[1]
 
             # 3. The scores (n_splits, n_points) of all points and of the supervised models.
@@ -157,7 +158,8 @@ class Tuned(LinearEstimator[Any]):
                 points, scores, X, y, X_unlabeled=X_u, sample_weight=given.weight, **sets
             )
             if sets.get("possible") is not None:  # rows with one possible class are labelled, too
-                X, y = take_rows(X, labels.labeled), labels.values
+                X = take_rows(X, labels.labeled)
+                y = labels.values
                 given = replace(given, weight=given.weight_of(labels.labeled))
             twin = unfitted_like(self, self._tuned_twin)
             self.supervised_ = twin._fit_best(

@@ -69,7 +69,8 @@ class MachineData:
 
 def with_constant(parts: list[Any], fit_intercept: bool) -> Any:
     """Stack rows and append a column of ones."""
-    n, d = sum(part.shape[0] for part in parts), parts[0].shape[1]
+    n = sum(part.shape[0] for part in parts)
+    d = parts[0].shape[1]
     parts = [part for part in parts if part.shape[0]]
     if any(sparse.issparse(part) for part in parts):
         stacked = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
@@ -171,7 +172,8 @@ class TransductiveMachine(LinearMachine):
         self._remember(data.classes, w)
         shares = self._shares(data, labels > 0)
         # The class of every row, known or not: the rows of X, then those of X_unlabeled.
-        known, n = data.given.labels, data.given.X.shape[0]
+        known = data.given.labels
+        n = data.given.X.shape[0]
         codes = np.empty(n + len(shares) - len(known.unlabeled), dtype=np.intp)
         codes[known.labeled] = known.codes
         codes[np.append(known.unlabeled, np.arange(n, len(codes)))] = shares > 0.5
