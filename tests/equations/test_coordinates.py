@@ -72,7 +72,7 @@ def test_weak_directions_are_left_out_as_a_pseudo_inverse_does(rng, fit_intercep
     c = coordinates_of([ArrayRows(X)], alpha=0.0, fit_intercept=fit_intercept, rcond=1.5e-8)
     design = c.design(ArrayRows(X))
     coef, _ = c.decode(design.weighted_sum(y) @ c.full_basis)
-    D = design.dot(np.eye(design.n_columns))
+    D = design.dot(np.eye(len(c.full_basis)))
     expected = np.linalg.pinv(D.T @ D, rcond=1.5e-8) @ (D.T @ y)
     np.testing.assert_allclose(coef, expected[int(fit_intercept) :], atol=1e-8)
     assert c.basis.shape[1] == (4 if smallest == 1e-6 else 5)
