@@ -198,73 +198,75 @@ class Certificate:
         return self.changed is not None
 
     def __str__(self) -> str:
-        lines = [self._what_is_proven(), self._which_model(), self._what_moved()]
-        return "\n".join(lines if self.prior is None else [*lines, str(self.prior)])
-
-    def _what_is_proven(self) -> str:
-        values = "labelling" if self._of_classes else "targets"
-        proven = (
-            f"{self._objective_in_words()}: {self.objective:.6g}. No possible {values} of the "
-            f"{self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
-        )
+        of_classes = self._of_classes
         tolerance = self.tol * (self.scale + self.objective)
-        if self.converged:
-            return f"{proven} (proven; tolerance {tolerance:.1e})."
-        if self.gap <= self.tol * (self.scale + self.objective):
-            return f"{proven}, but the fit did not converge: it has {self.shortfall}."
-        return f"{proven}. The fit did not reach its tolerance of {tolerance:.1e}."
 
-    def _objective_in_words(self) -> str:
-        if self.metric == "euclidean":
-            return "Squared distance between the coefficients and the twin's, per labelled row"
-        if share_of_all(self.metric) > 0:
-            return "Squared distance to the twin"
-        # A ridge that adds less than a millionth is not worth a word.
+        # What is proven about the objective. A ridge that adds less than a millionth is not worth a
+        # word.
         rounding = 1e-6 * self.objective + self.gap + LOSS_ROUNDING * self.scale
-        ridge = abs(self.objective - self.labeled_loss) > rounding
-        return f"{'Penalised loss' if ridge else 'Loss'} on the labelled rows"
-
-    def _which_model(self) -> str:
-        if self.determined:
-            return "The model is unique."
-        start = "The labelled rows alone do not determine the model. Of all models with this loss, "
-        if self.tie_break == "half":
-            labels = "soft labels closest to 1/2"
-            if not self._of_classes:
-                labels = "targets closest to the middle of their bounds"
-            return f"{start}the one with {labels} was chosen, which is often worse than the twin."
-        if self.distance_gap is None or not self.converged:
-            return start + "the one nearest to the twin was sought, but not proven."
-        difference = "score difference" if self._of_classes else "difference"
-        return start + (
-            f"the one nearest to the twin was chosen: no other has a mean squared {difference} "
-            f"from the twin that is smaller by more than {self.distance_gap:.1e}."
+        if self.metric == "euclidean":
+            what = "Squared distance between the coefficients and the twin's, per labelled row"
+        elif share_of_all(self.metric) > 0:
+            what = "Squared distance to the twin"
+        elif abs(self.objective - self.labeled_loss) > rounding:
+            what = "Penalised loss on the labelled rows"
+        else:
+            what = "Loss on the labelled rows"
+        proven = (
+            f"{what}: {self.objective:.6g}. No possible {'labelling' if of_classes else 'targets'} "
+            f"of the {self.n_unlabeled} unlabelled rows can lower it by more than {self.gap:.1e}"
         )
+        if self.converged:
+            proven += f" (proven; tolerance {tolerance:.1e})."
+        elif self.gap <= tolerance:
+            proven += f", but the fit did not converge: it has {self.shortfall}."
+        else:
+            proven += f". The fit did not reach its tolerance of {tolerance:.1e}."
 
-    def _what_moved(self) -> str:
+        # Which of several models was chosen.
+        which = "The labelled rows alone do not determine the model. Of all models with this loss, "
+        if self.determined:
+            which = "The model is unique."
+        elif self.tie_break == "half":
+            labels = "soft labels closest to 1/2"
+            if not of_classes:
+                labels = "targets closest to the middle of their bounds"
+            which += f"the one with {labels} was chosen, which is often worse than the twin."
+        elif self.distance_gap is None or not self.converged:
+            which += "the one nearest to the twin was sought, but not proven."
+        else:
+            difference = "score difference" if of_classes else "difference"
+            which += (
+                f"the one nearest to the twin was chosen: no other has a mean squared {difference} "
+                f"from the twin that is smaller by more than {self.distance_gap:.1e}."
+            )
+
+        # What the unlabelled rows moved.
         if self.n_unlabeled == 0:
-            return "There are no unlabelled rows."
-        if self.moved is None:
-            return "It is not known whether the unlabelled rows move the model."
-        if not self.moved:
-            return self._what_equals_the_twin()
-        if not self._of_classes:
-            return (
+            moved = "There are no unlabelled rows."
+        elif self.moved is None:
+            moved = "It is not known whether the unlabelled rows move the model."
+        elif self.moved and of_classes:
+            moved = (
+                f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
+                "predictions differ from the twin's, with an RMS score difference of "
+                f"{self.shift:.2g}."
+            )
+        elif self.moved:
+            moved = (
                 "The unlabelled rows moved the model: its predictions differ from the twin's, with "
                 f"an RMS difference of {self.shift:.2g} over all rows."
             )
-        return (
-            f"The unlabelled rows moved the model: {self.changed} of {self.n_unlabeled} "
-            f"predictions differ from the twin's, with an RMS score difference of {self.shift:.2g}."
-        )
-
-    def _what_equals_the_twin(self) -> str:
-        if not self.changed:
-            return "The unlabelled rows did not move the model: it is the supervised twin."
-        return (
-            "The unlabelled rows did not move the model: within the tolerance, it is the "
-            f"supervised twin, although {self.changed} of {self.n_unlabeled} predictions differ."
-        )
+        elif not self.changed:
+            moved = "The unlabelled rows did not move the model: it is the supervised twin."
+        else:
+            moved = (
+                "The unlabelled rows did not move the model: within the tolerance, it is the "
+                f"supervised twin, although {self.changed} of {self.n_unlabeled} predictions "
+                "differ."
+            )
+        lines = [proven, which, moved]
+        return "\n".join(lines if self.prior is None else [*lines, str(self.prior)])
 
 
 def judge(

@@ -240,20 +240,12 @@ class Prior:
 
 @dataclass(frozen=True)
 class PriorProof:
-    """What a certificate says about a prior.
+    """What a certificate says about a prior, for all classes or the second of two.
 
-    Attributes
-    ----------
-    low, high : array () or (K,)
-        The bounds on the shares; for two classes, on that of the second one.
-    shares : array () or (K,)
-        The shares of the labelling.
-    multipliers : array () or (K,)
-        How fast the objective falls if an upper bound rises (positive) or a lower bound falls
-        (negative); 0 if the share is between its bounds. If none of several shares is, the
-        multipliers are determined only up to a common constant.
-    classes : tuple or None
-        The names of all classes; None if unknown.
+    There are the bounds on the shares, the shares of the labelling, and how fast the objective
+    falls if an upper bound rises (positive) or a lower bound falls (negative); 0 if the share is
+    between its bounds. If none of several shares is, these multipliers are determined only up to a
+    common constant. The names of all classes are None if unknown.
     """
 
     low: Floats
@@ -268,16 +260,23 @@ class PriorProof:
         return ShareBounds(self.low, self.high).violation(self.shares)
 
     def __str__(self) -> str:
-        if not np.any(self.multipliers):
-            return f"{self._shares_in_words()}; no bound of the prior is active."
-        return f"{self._shares_in_words()}; the prior changed the fit{self._active_in_words()}."
-
-    def _shares_in_words(self) -> str:
-        shares = [_share_in_words(*values) for values in self._of_all_classes()]
+        # Every share, with its bounds if they restrict it without fixing it.
+        shares = []
+        for share, low, high in self._of_all_classes():
+            bounds = f" (bounds {low:.3g} to {high:.3g})" if 0 < high - low < 1 else ""
+            shares.append(f"{share:.3g}{bounds}")
         if self.classes is not None:
             pairs = zip(self.classes, shares, strict=True)
             shares = [f"{name!r} {share}" for name, share in pairs]
-        return f"The shares of the classes among the unlabelled rows: {listed(shares)}"
+        words = f"The shares of the classes among the unlabelled rows: {listed(shares)}"
+        if not np.any(self.multipliers):
+            return f"{words}; no bound of the prior is active."
+        # The classes whose bounds are active, if there are several classes.
+        active = ""
+        if self.shares.ndim and self.classes is not None:
+            names = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
+            active = f" (active: {listed(names)})"
+        return f"{words}; the prior changed the fit{active}."
 
     def _of_all_classes(self) -> list[list[float]]:
         """Return (share, lower bound, upper bound) of every class."""
@@ -285,16 +284,3 @@ class PriorProof:
         if self.shares.ndim == 0:
             return [[1 - share, 1 - high, 1 - low], [share, low, high]]
         return [list(values) for values in zip(share, low, high, strict=True)]
-
-    def _active_in_words(self) -> str:
-        """Name the classes whose bounds are active, if there are several classes."""
-        if self.shares.ndim == 0 or self.classes is None:
-            return ""
-        active = [repr(self.classes[k]) for k in np.flatnonzero(self.multipliers).tolist()]
-        return f" (active: {listed(active)})"
-
-
-def _share_in_words(share: float, low: float, high: float) -> str:
-    """Return a share as text, with its bounds if they restrict it without fixing it."""
-    bounds = f" (bounds {low:.3g} to {high:.3g})" if 0 < high - low < 1 else ""
-    return f"{share:.3g}{bounds}"

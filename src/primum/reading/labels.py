@@ -205,54 +205,37 @@ def check_labels(
             "Label at least one row of each class."
         )
     if len(classes) == 1 and not one_class:
-        _refuse_one_class(classes, n_labeled, n_unlabeled)
+        hint = " (-1 in a y of integers means unknown; rename a class called -1)"
+        raise ValueError(
+            f"There is only one class among the {n_labeled} labelled rows, {_first_of(classes)}"
+            f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
+            "label at least one row of each class."
+        )
+    minus_one = classes.dtype.kind == "f" and -1.0 in classes
     if len(classes) > 2 and not multi_class:
-        _refuse_many_classes(classes, n_unlabeled, method)
-    if len(classes) > 2 and n_unlabeled == 0 and not one_class:
-        _refuse_minus_one_as_float(classes)
-
-
-def _refuse_one_class(classes: AnyArray, n_labeled: int, n_unlabeled: int) -> None:
-    hint = " (-1 in a y of integers means unknown; rename a class called -1)"
-    raise ValueError(
-        f"There is only one class among the {n_labeled} labelled rows, {_first_of(classes)}"
-        f"{hint if classes.dtype.kind == 'i' and n_unlabeled else ''}: "
-        "label at least one row of each class."
-    )
-
-
-def _refuse_many_classes(classes: AnyArray, n_unlabeled: int, method: str) -> None:
-    hint = ""
-    if classes.dtype.kind == "f" and -1.0 in classes:
         hint = " (in a y of floats an unknown label is NaN, and -1.0 is a class)"
-    raise ValueError(
-        "Only binary classification is supported. The type of the target is multiclass: "
-        f"{method} separates two classes but found {len(classes)} classes in y, "
-        f"{_first_of(classes)}{hint}; keep two of them or merge them into two, or use "
-        "ICLSClassifier, L2SVMClassifier or SelfLearningClassifier for several, and mark unknown "
-        f"labels as -1 (integers) or None.{'' if n_unlabeled else _recoding_remark(classes)}"
-    )
-
-
-def _refuse_minus_one_as_float(classes: AnyArray) -> None:
-    """Raise an error if -1.0 is one of several classes, and nothing marks unknown labels."""
-    if classes.dtype.kind == "f" and -1.0 in classes:
+        remark = ""
+        # Classes -1, 0 and 1 that a meta-estimator may have re-encoded.
+        if n_unlabeled == 0 and classes.dtype.kind in "iu" and classes.tolist() == [0, 1, 2]:
+            remark = (
+                " If y marked unknown labels with -1, the meta-estimator that called fit has "
+                "turned them into class 0, as VotingClassifier, StackingClassifier, "
+                "BaggingClassifier and cross_val_predict do: pass it the labelled rows, and the "
+                "others as X_unlabeled."
+            )
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"{method} separates two classes but found {len(classes)} classes in y, "
+            f"{_first_of(classes)}{hint if minus_one else ''}; keep two of them or merge them into "
+            "two, or use ICLSClassifier, L2SVMClassifier or SelfLearningClassifier for several, "
+            f"and mark unknown labels as -1 (integers) or None.{remark}"
+        )
+    if len(classes) > 2 and n_unlabeled == 0 and not one_class and minus_one:
         raise ValueError(
             f"y has {len(classes)} classes, {_first_of(classes)}: in a y of floats an unknown "
             "label is NaN, and -1.0 is a class. Mark unknown labels with NaN, or, if -1.0 is a "
             "class, convert y to strings."
         )
-
-
-def _recoding_remark(classes: AnyArray) -> str:
-    """Return a remark on classes -1, 0 and 1 that a meta-estimator may have re-encoded."""
-    if classes.dtype.kind not in "iu" or classes.tolist() != [0, 1, 2]:
-        return ""
-    return (
-        " If y marked unknown labels with -1, the meta-estimator that called fit has turned them "
-        "into class 0, as VotingClassifier, StackingClassifier, BaggingClassifier and "
-        "cross_val_predict do: pass it the labelled rows, and the others as X_unlabeled."
-    )
 
 
 def _first_of(items: AnyArray, limit: int = 5) -> str:
