@@ -15,6 +15,7 @@ from primum._sklearn import StrOptions
 from primum._threads import one_blas_thread
 from primum._typing import Floats
 from primum._warnings import warn
+from primum.judging.held_out import too_few_numbers
 from primum.judging.losses import RMSE, full_scoring, read_number_scorer
 from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
@@ -277,6 +278,8 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             unknown = given.labels.unlabeled[given.unknown]
             free = None if groups is None else np.asarray(groups)[unknown]
             notes, alerts = remarks_on_rows(rows, group, free, asked)
+            if (few := too_few_numbers(held_out.n_scored_units)) is not None:
+                alerts = [few, *alerts]
 
             # Out-of-fold scores of the candidates, weights of the stacks, final fits.
             how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
