@@ -275,7 +275,7 @@ add("device, single precision", (on_device(X.astype(np.float32)), on_device(y)),
 add("device, four classes", on_devices(four), device=True, alpha=1e-2)
 add("device, shares", on_devices(ten), device=True, prior=[0.5, 0.5], alpha=1e-2)
 add("device, scale", on_devices(ten), device=True, alpha=1e-2, constants={
-    "primum.labellings.family.MAX_FORMED_ROWS": 50,
-    "primum.labellings.family.FEW_ROWS_PER_DIMENSION": 0,
+    "primum.labellings.implicit.MAX_FORMED_ROWS": 50,
+    "primum.labellings.implicit.FEW_ROWS_PER_DIMENSION": 0,
 })  # fmt: skip
 add("device, least squares", on_devices(ten), device=True, kind="LeastSquaresClassifier")

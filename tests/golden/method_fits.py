@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import primum
 from generate import several_classes, two_classes
 from golden import recordings
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.methods.gaussian import label_search
 from primum.methods.least_squares import grid_search
 from primum.rows.array import ArrayRows
@@ -133,7 +133,7 @@ def at_scale(kind="plain", K=2, U=6000, outside=False, single=False, all_rows=Tr
     """Fit by the solver for many rows, whose sample is small."""
     X, y, X_u = many_rows(kind, K, U, L=30 if K > 2 else 12)
     with pytest.MonkeyPatch.context() as patch, sklearn.config_context(array_api_dispatch=single):
-        patch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+        patch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
         patch.setattr(sample, "MIN_SAMPLE_ROWS", 512)
         if outside:
             patch.setattr(ArrayRows, "in_memory", False)

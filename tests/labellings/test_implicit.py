@@ -12,7 +12,7 @@ from primum.labellings import (
     kernel_family,
     kernel_problem,
 )
-from primum.labellings.family import labeled_loss
+from primum.labellings.implicit import labeled_loss
 from primum.rows import ArrayRows, LabeledRows
 
 

@@ -57,7 +57,7 @@ def asarray(request):
 @pytest.fixture(params=["formed", "streamed"])
 def columns(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+        monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
         monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
 
@@ -221,7 +221,7 @@ def test_rows_scattered_in_one_array_single_precision_and_weights(asarray):
 @pytest.fixture
 def precisions(monkeypatch):
     """Stream all rows; whether each pass of the solver was in single precision."""
-    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**13)
     used, sweep = [], StreamedColumns.sweep
@@ -276,7 +276,7 @@ def test_the_search_continues_in_double_precision(asarray, precisions):
 
 
 def test_equal_rows_are_found_there_too(asarray, monkeypatch):
-    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
     X, y, X_u = problem(U=100)
     X_u = np.repeat(X_u, 50, axis=0)
     expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)

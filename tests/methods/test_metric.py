@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from generate import hard_cases, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, UndeterminedModelWarning
-from primum.labellings import family
+from primum.labellings import implicit
 from primum_lab.as_published import PublishedICLS
 from reference_solver import solving
 
@@ -103,7 +103,7 @@ def test_all_solvers_give_one_model(case, metric, solvers):
         with pytest.MonkeyPatch.context() as patch, solving(solver) as name:
             clf = ICLSClassifier(metric=metric, solver=name, tol=1e-12, **more)
             if solver == "scale":
-                patch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+                patch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
             return clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)
 
     expected = scores("newton")
@@ -178,7 +178,7 @@ def test_many_rows_give_the_same_model_as_few(n_labeled, metric):
     assert scale.solver_ == "scale"
     assert scale.certificate_.converged
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(family, "MAX_FORMED_ROWS", 10**6)
+        patch.setattr(implicit, "MAX_FORMED_ROWS", 10**6)
         newton = ICLSClassifier(metric=metric).fit(X, y, X_unlabeled=X_u)
     assert newton.solver_ == "newton"
     difference = scale.decision_function(X_u) - newton.decision_function(X_u)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from generate import bounded_labels, masked_labels
 from primum import ICLSClassifier, UnlabeledRows
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.methods.icls.classifier import UndeterminedModelWarning
 from primum.reading.folds import SemiSupervisedSplit
 from primum_lab.as_published import PublishedICLS
@@ -37,7 +37,7 @@ def scores(clf, X):
 @pytest.fixture(params=["in memory", "outside"])
 def streamed(request, monkeypatch):
     """Never form M, and sample few rows, so that the solver for many rows is used."""
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 128)
     monkeypatch.setattr("primum.rows.array.ArrayRows.in_memory", request.param == "in memory")
 
@@ -107,7 +107,7 @@ def test_further_rows_have_any_label_wherever_they_are(kind, form, stored, monke
         np.vstack([X, more]), np.r_[y, np.full(300, -1)], **{name: np.vstack([own, extended])}
     )
     if not form:
-        monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+        monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     clf = ICLSClassifier().fit(X, y, X_unlabeled=stored(more), **partial)
     assert clf.certificate_.converged
     assert clf.certificate_.n_unlabeled == 360

@@ -255,7 +255,7 @@ def test_streamed_rows_have_the_same_fit(unit):
 def test_priors_of_streamed_rows_are_proven(prior, metric, fit_intercept, monkeypatch):
     """Where some labelling attains the supervised model, M Q - T is rounding and proves little."""
     X, y, X_u = several_classes(160, 9000, 2, 4, separation=0.5)[:3]
-    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
     parameters = {"metric": metric, "fit_intercept": fit_intercept, "solver": "scale"}
     clf = ICLSClassifier(alpha=1.0, prior=prior, **parameters).fit(X, y, X_u)

@@ -19,9 +19,9 @@ from primum import ICLSRegressor, LeastSquaresRegressor
 @pytest.fixture(params=["formed", "streamed"])
 def columns(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
-        monkeypatch.setattr("primum.labellings.family.FEW_ROWS_FACTOR", 0)
-        monkeypatch.setattr("primum.labellings.family.MAX_FORMED_ROWS", 0)
+        monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
+        monkeypatch.setattr("primum.labellings.implicit.FEW_ROWS_FACTOR", 0)
+        monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_ROWS", 0)
         monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 256)
         monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**11)
 

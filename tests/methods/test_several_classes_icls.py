@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from generate import least_squares_family, several_classes, two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier
-from primum.labellings import Simplex, family, implicit_problems
+from primum.labellings import Simplex, implicit, implicit_problems
 from primum.rows import ArrayRows, LabeledRows
 from primum.solvers import solve_problem
 from primum_lab.as_published import PublishedICLS
@@ -275,7 +275,7 @@ def test_both_solvers_are_certified_and_give_one_model(case, metric, monkeypatch
     assert clf.certificate_.converged
     assert clf.soft_labels_.min(initial=0.0) >= 0.0
     np.testing.assert_allclose(clf.soft_labels_.sum(axis=1), 1.0, atol=1e-12)
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 32)
     monkeypatch.setattr("primum.solvers.sample.SAMPLE_PER_DIMENSION", 2)
     streamed = clf.fit(X, y, X_unlabeled=X_u).decision_function(rows)

@@ -154,7 +154,7 @@ def test_weights(clf):
 def test_streamed(monkeypatch, metric, kind, n_classes):
     X, y = problem(kind, n=6000, n_classes=n_classes)
     expected = ICLSClassifier(metric=metric).fit(X, y)
-    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
     monkeypatch.setattr("primum.rows.array.BLOCK_NUMBERS", 2**12)
     fitted = ICLSClassifier(metric=metric).fit(sparse.csr_array(X), y)

@@ -57,7 +57,7 @@ def in_process():
 
 @pytest.fixture
 def always_stream(monkeypatch):
-    monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 

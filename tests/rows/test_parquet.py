@@ -361,7 +361,7 @@ class TestFits:
     @pytest.fixture(params=["formed", "streamed"])
     def way(self, request, monkeypatch):
         if request.param == "streamed":
-            monkeypatch.setattr("primum.labellings.family.MAX_FORMED_NUMBERS", 0)
+            monkeypatch.setattr("primum.labellings.implicit.MAX_FORMED_NUMBERS", 0)
             monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 512)
 
     @pytest.mark.usefixtures("way")

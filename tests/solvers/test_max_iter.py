@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import several_classes, two_classes
 from primum import ICLSClassifier, ICLSRegressor, KernelICLSClassifier
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.solvers import newton
 
 pytestmark = [
@@ -58,8 +58,8 @@ def test_iterations_stay_within_their_limit(fit):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_iterations_at_scale_stay_within_their_limit(monkeypatch, n_classes):
-    monkeypatch.setattr(family, "MAX_FORMED_ROWS", 100)
-    monkeypatch.setattr(family, "FEW_ROWS_PER_DIMENSION", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_ROWS", 100)
+    monkeypatch.setattr(implicit, "FEW_ROWS_PER_DIMENSION", 0)
     X, y, X_u = binary(n_unlabeled=5000) if n_classes == 2 else classes()
     for limit in LIMITS:
         model = ICLSClassifier(max_iter=limit, tol=0.0, alpha=1e-3).fit(X, y, X_u)

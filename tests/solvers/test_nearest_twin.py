@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from primum.labellings.nearest_twin import NearestTwin
 from primum.labellings.problem import FormedColumns
-from primum.solvers.base import solve
+from primum.solvers.implicit import solve
 from primum.solvers.nearest_twin import solve_nearest_twin
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from generate import least_squares_family
 from primum import ICLSClassifier
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.labellings.implicit import implicit_problems
 from primum.labellings.streamed import StreamedColumns
 from primum.rows import ArrayRows, LabeledRows
@@ -17,7 +17,7 @@ KINDS = ["plain", "weighted", "with a ridge", "no intercept"]
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 

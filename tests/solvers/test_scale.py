@@ -7,14 +7,14 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from primum import ICLSClassifier
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.solvers import implicit as _implicit
 
 
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows, so that the whole way is gone."""
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 1024)
 
 

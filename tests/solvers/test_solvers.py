@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from generate import hard_cases, several_classes, two_classes
 from primum import ICLSClassifier
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.labellings.problem import FormedColumns, LabelProblem
 from primum.labellings.sets import LabelInterval, Simplex
 from primum.solvers import SOLVERS, solve
@@ -139,7 +139,7 @@ def test_first_order_steps_survive_outliers(seed):
 def test_streamed_rows_give_the_same_answer(monkeypatch):
     X, y, X_u, _ = two_classes(20, 3000, 6)
     formed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     streamed = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
     assert streamed.certificate_.gap < 1e-11
     np.testing.assert_allclose(streamed.coef_, formed.coef_, atol=1e-9)

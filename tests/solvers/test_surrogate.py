@@ -7,7 +7,7 @@ import pytest
 
 from generate import least_squares_family
 from primum import ICLSClassifier
-from primum.labellings import family
+from primum.labellings import implicit
 from primum.labellings.implicit import implicit_problems
 from primum.labellings.problem import FormedColumns, LabelProblem, centred
 from primum.labellings.sets import LabelInterval, Simplex, best_differs, keys_of, undecided_rows
@@ -23,7 +23,7 @@ MOST_PASSES = 30
 @pytest.fixture(autouse=True)
 def always_stream(monkeypatch):
     """Never form M, and sample few rows."""
-    monkeypatch.setattr(family, "MAX_FORMED_NUMBERS", 0)
+    monkeypatch.setattr(implicit, "MAX_FORMED_NUMBERS", 0)
     monkeypatch.setattr("primum.solvers.sample.MIN_SAMPLE_ROWS", 2048)
 
 

@@ -1,11 +1,13 @@
 """The implicit-constraint problem: the objective, and the proof of optimality."""
 
 from primum.labellings.certificate import Certificate, certify, is_proven, judge
-from primum.labellings.family import LeastSquaresFamily, labeled_loss, least_squares_family
 from primum.labellings.implicit import (
     METRICS,
+    LeastSquaresFamily,
     implicit_problem,
     implicit_problems,
+    labeled_loss,
+    least_squares_family,
     metric_of_rows,
     share_of_all,
 )

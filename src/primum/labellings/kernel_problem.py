@@ -28,8 +28,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from primum._typing import Floats
 from primum.equations import KernelCoordinates, KernelFeatures, Linear
-from primum.labellings.family import LeastSquaresFamily
-from primum.labellings.implicit import no_metric, share_of_all, without_level
+from primum.labellings.implicit import LeastSquaresFamily, no_metric, share_of_all, without_level
 from primum.labellings.prior import ShareBounds
 from primum.labellings.prior_problem import with_prior
 from primum.labellings.problem import FormedColumns, LabelProblem
