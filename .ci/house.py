@@ -135,8 +135,8 @@ def own_file(code):
     """Return the file of a function below the package, or None; importing is no call."""
     path = Path(code.co_filename)
     unread = ("<module>", "__getattr__", *COMPREHENSIONS)
-    if code.co_name in unread or PACKAGE not in path.parents:
-        return None
+    if code.co_name in unread or PACKAGE not in path.parents or path.suffix != ".py":
+        return None  # templates of pages are in the package, too
     return path.relative_to(PACKAGE).as_posix()
 
 
