@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from golden import test_method_fits
 from golden.core_cases import CASES
+from golden.method_fits import FITS_ON_DEVICES
 from golden.test_core_fits import check
 from primum._sklearn import ARRAY_API
 
@@ -20,3 +22,9 @@ pytestmark = [
 def test_fits_on_a_device_are_as_recorded(name):
     pytest.importorskip("array_api_strict")
     check(name)
+
+
+@pytest.mark.parametrize("name", FITS_ON_DEVICES)
+def test_fits_of_many_rows_on_a_device_are_as_recorded(name):
+    pytest.importorskip("array_api_strict")
+    test_method_fits.check(name)

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 
 from golden import recordings
-from golden.method_fits import FITS, PATH
+from golden.method_fits import FITS, FITS_ON_DEVICES, PATH
 
 
-@pytest.mark.parametrize("name", FITS)
-def test_a_fit_is_as_recorded(name):
+def check(name):
     exact, fits = recordings.read(PATH)
     assert recordings.differences(recordings.recorded(FITS[name]), fits[name], exact=exact) == []
+
+
+@pytest.mark.parametrize("name", [name for name in FITS if name not in FITS_ON_DEVICES])
+def test_a_fit_is_as_recorded(name):
+    check(name)
 
 
 def test_every_recording_is_compared():
