@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import primum
-from primum.comparison.plan import with_preparation
+from primum.comparison.models import with_preparation
 from primum.tables.problem import table_problem
 
 FIT = ("--target", "health", "--id", "case", "--alpha", "0.1", "--out", "m.skops")

@@ -13,7 +13,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMC
 from primum.comparison.compare import alerts_on_data, drift_of
 from primum.comparison.data import read_data
 from primum.comparison.page import code_of
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import Plan, identity_of_fits, make_folds, missing_points, plan_fits
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
 from primum.comparison.words import NEW_QUESTION
@@ -64,14 +64,14 @@ def test_marking_nobody_changes_nothing():
     marked = primum.compare(X, y, chosen=np.arange(100) >= 40, **QUICK)
     assert_same(plain, marked)
     assert plain.verdict == marked.verdict
-    assert plain.plan.config == marked.plan.config
+    assert identity_of_fits(plain.plan) == identity_of_fits(marked.plan)
 
 
 def test_no_fold_holds_out_chosen_rows_and_every_one_trains_on_them():
     X, y, chosen = partly()
     result = primum.compare(X, y, chosen=chosen, **QUICK)
     labels = result.plan.table.labels
-    for fold in result.plan.folds(0):
+    for fold in result.plan.folds[0]:
         assert not np.isin(chosen, labels.labeled[fold.test]).any()
         assert np.isin(chosen, labels.labeled[fold.train]).all()
     (own,) = result.records.cross_fitted.values()
@@ -156,15 +156,16 @@ def test_learning_curves_have_all_chosen_rows_at_every_point():
     X, y, chosen = partly(120)
     entries = [Entry("logistic", LogisticRegression(), False)]
     table = read_data(X, y, chosen=chosen)
-    plan = ComparisonPlan(table, entries, [], curves=True)
-    tasks = [task for tasks in plan.rounds() for task in tasks if "n_labeled" in task.stage]
+    plan = Plan(table, entries, [], make_folds(table, None, 3, 0), curves=True)
+    tasks = [task for tasks in plan_fits(plan) for task in tasks if "n_labeled" in task.stage]
     assert tasks
     for task in tasks:
         assert np.isin(chosen, task.train).all()
         size = int(task.stage.partition("=")[2])
         assert abs(len(task.train) - size) <= 2
-    few = ComparisonPlan(read_data(X[40:], y[40:], chosen=np.arange(12)), entries, [])
-    assert "needs 80 of them, and there are 68" in few.missing_points[0]
+    few = read_data(X[40:], y[40:], chosen=np.arange(12))
+    plan = Plan(few, entries, [], make_folds(few, None, 3, 0), curves=True)
+    assert "needs 80 of them, and there are 68" in missing_points(plan)[0]
 
 
 def test_chosen_rows_count_as_unlabelled_where_labels_are_taken_for_random():
@@ -179,8 +180,8 @@ def test_chosen_rows_count_as_unlabelled_where_labels_are_taken_for_random():
     y = np.where((np.arange(400) < 40) | (person >= 80), 0, -1)
     y[:20] = 1
     marked = read_data(person[:, None].astype(float), y, chosen=np.flatnonzero(person >= 80))
-    assert alerts_on_data(None, read_data(person[:, None].astype(float), y), False)
-    assert alerts_on_data(None, marked, False) == []
+    assert alerts_on_data(read_data(person[:, None].astype(float), y), False)
+    assert alerts_on_data(marked, False) == []
 
 
 def test_a_folder_with_other_chosen_rows_is_refused(tmp_path):

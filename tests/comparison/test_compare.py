@@ -18,7 +18,7 @@ import primum
 from generate import several_classes, two_classes
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
 from primum.comparison.data import read_data
-from primum.comparison.plan import CROSS_FITTED, ComparisonPlan
+from primum.comparison.plan import CROSS_FITTED, Plan, make_folds, plan_fits
 from primum.comparison.records import named_classes
 from primum.comparison.store import ResultsError
 from primum.judging.difference import Posterior
@@ -216,12 +216,10 @@ def test_runs_and_processes_agree():
 
 
 def test_the_first_repeats_do_not_depend_on_their_number():
-    table = read_data(*partly())
-    entries = [Entry("a", LogisticRegression(), False)]
-    few, many = (ComparisonPlan(table, entries, [], n_repeats=n) for n in (1, 3))
-    for one, other in zip(few.folds(0), many.folds(0), strict=True):
+    few, many = (make_folds(read_data(*partly()), None, n, 0) for n in (1, 3))
+    for one, other in zip(few[0], many[0], strict=True):
         np.testing.assert_array_equal(one.test, other.test)
-    assert not np.array_equal(many.folds(0)[0].test, many.folds(1)[0].test)
+    assert not np.array_equal(many[0][0].test, many[1][0].test)
 
 
 class Counting(LogisticRegression):
@@ -406,7 +404,7 @@ def test_groups_stay_together_and_are_counted_instead_of_rows():
     X, y = partly(48, 20)
     groups = np.arange(len(X)) // 4
     result = primum.compare(X, y, **QUICK, cv=GroupKFold(4), groups=groups, curves=False)
-    for fold in result.plan.folds(0):
+    for fold in result.plan.folds[0]:
         assert not set(groups[fold.train]) & set(groups[fold.test])
     assert result._difference(result.plan.methods[1]).difference.n_rows == 12
     with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but X has 68 rows"):
@@ -424,7 +422,7 @@ def test_groups_of_x_leave_further_unlabelled_rows_alone():
 def test_rows_ordered_in_time():
     X, y = partly(60, 20)
     result = primum.compare(X, y, **QUICK, cv=TimeSeriesSplit(3), curves=False)
-    assert all(fold.train.max() < fold.test.min() for fold in result.plan.folds(0))
+    assert all(fold.train.max() < fold.test.min() for fold in result.plan.folds[0])
     assert result.table.loc["neighbours", "splits"] == 3
 
 
@@ -553,13 +551,9 @@ def test_a_fit_of_the_safe_stack_counts_as_its_folds():
     X, y = partly()
     table = read_data(X, y)
     entries = [Entry("safe", SafeClassifier(n_repeats=3)), Entry("other", Recorder())]
-    plan = ComparisonPlan(table, (), entries, cv=4, curves=False)
-    parts = {task.entry.name: task.n_fits for tasks in plan.rounds() for task in tasks}
+    plan = Plan(table, (), entries, make_folds(table, 4, 3, 0))
+    parts = {task.entry.name: task.n_fits for tasks in plan_fits(plan) for task in tasks}
     assert parts == {"safe": 13, "other": 1}
-    (task,) = [
-        task
-        for tasks in ComparisonPlan(table, (), entries[:1], TimeSeriesSplit(3)).rounds()
-        for task in tasks
-        if task.stage == CROSS_FITTED
-    ]
+    plan = Plan(table, (), entries[:1], make_folds(table, TimeSeriesSplit(3), 3, 0))
+    (task,) = [task for tasks in plan_fits(plan) for task in tasks if task.stage == CROSS_FITTED]
     assert task.n_fits == 4

@@ -18,7 +18,7 @@ from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, SelfL
 from primum._sklearn import logistic_regression_cv
 from primum.comparison.compare import needs_labels
 from primum.comparison.data import read_data
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import Plan, make_folds, plan_fits
 from primum.judging.losses import ERROR
 from primum.reading.classifiers import Entry
 
@@ -57,11 +57,10 @@ def test_the_safe_stack_is_judged_in_splits_of_groups(cv):
 
 def test_the_safe_stack_is_judged_in_the_splits_of_the_comparison():
     X, y = partly()
-    plan = ComparisonPlan(
-        read_data(X, y), (), [Entry("safe", SAFE)], cv=TimeSeriesSplit(3), curves=False
-    )
-    (task,) = [task for tasks in plan.rounds() for task in tasks if task.cv is not None]
-    for (train, test), fold in zip(task.cv, plan.folds(0), strict=True):
+    data = read_data(X, y)
+    plan = Plan(data, (), [Entry("safe", SAFE)], make_folds(data, TimeSeriesSplit(3), 3, 0))
+    (task,) = [task for tasks in plan_fits(plan) for task in tasks if task.cv is not None]
+    for (train, test), fold in zip(task.cv, plan.folds[0], strict=True):
         labeled = plan.table.labels.labeled
         assert np.array_equal(task.train[train], labeled[fold.train])
         assert np.array_equal(task.train[test], labeled[fold.test])
@@ -73,8 +72,8 @@ def test_the_safe_stack_is_judged_in_the_splits_of_the_comparison():
 
 def test_groups_stay_together_with_a_number_of_folds():
     X, y, groups = copies()
-    plan = ComparisonPlan(read_data(X, y, None, groups), (), (), cv=4)
-    for fold in plan.folds(0) + plan.folds(1):
+    one, other = make_folds(read_data(X, y, None, groups), 4, 2, 0)
+    for fold in one + other:
         assert not set(groups[:160][fold.train]) & set(groups[:160][fold.test])
 
 

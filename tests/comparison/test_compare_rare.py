@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum.comparison.data import read_data
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import Plan, inner_folds, make_folds, missing_points, plan_fits
 from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
@@ -55,13 +55,14 @@ def test_a_rare_class_with_the_default_curves_is_judged():
 )
 def test_points_of_the_curve_have_three_rows_of_every_class(numbers, drawn, said):
     table = read_data(*tumours(*numbers))
-    plan = ComparisonPlan(table, (), (Entry("neighbours", KNeighborsClassifier(), False),))
-    stages = {task.stage: task for tasks in plan.rounds() for task in tasks}
+    folds, entry = make_folds(table, None, 3, 0), Entry("near", KNeighborsClassifier(), False)
+    plan = Plan(table, (), (entry,), folds, curves=True)
+    stages = {task.stage: task for tasks in plan_fits(plan) for task in tasks}
     assert sorted(stage for stage in stages if stage.startswith("n_labeled")) == drawn
     for stage in drawn:
         assert np.bincount(table.y[stages[stage].train]).min() >= 3
-    assert [said in text for text in plan.missing_points] == ([] if said is None else [True])
-    assert ComparisonPlan(table, (), (), curves=False).missing_points == []
+    assert [said in text for text in missing_points(plan)] == ([] if said is None else [True])
+    assert missing_points(Plan(table, (), (), folds)) == []
 
 
 class NeedsRows(LogisticRegression):
@@ -147,17 +148,15 @@ def test_a_baseline_that_fails_in_a_curve_is_missing_there_only():
 def test_folds_of_tuning_suit_the_training_sets_of_all_repeats(of_class, n_folds):
     """Groups are distributed differently in every repeat, and so are the rows of a class."""
     X, y = numbered()
-    repeats = {
-        number: [Fold(np.r_[np.arange(0, 20, 2), np.arange(1, 2 * count, 2)], np.arange(20, 40))]
-        for number, count in enumerate(of_class)
-    }
-    plan = ComparisonPlan(read_data(X, y), (), (), n_repeats=2, _folds=repeats)
-    assert plan.inner_folds() == n_folds
+    repeats = [
+        [Fold(np.r_[np.arange(0, 20, 2), np.arange(1, 2 * count, 2)], np.arange(20, 40))]
+        for count in of_class
+    ]
+    assert inner_folds(read_data(X, y), repeats) == n_folds
 
 
 def test_a_class_with_one_row_in_a_training_set_is_an_error():
     X, y = numbered()
-    folds = {0: [Fold(np.r_[np.arange(0, 20, 2), 1], np.arange(20, 40))]}
-    plan = ComparisonPlan(read_data(X, y), (), (), n_repeats=1, _folds=folds)
+    folds = [[Fold(np.r_[np.arange(0, 20, 2), 1], np.arange(20, 40))]]
     with pytest.raises(ValueError, match=r"one labelled row of class 1.*empty its labels"):
-        plan.inner_folds()
+        inner_folds(read_data(X, y), folds)

@@ -172,7 +172,7 @@ def test_groups_stay_together_without_a_splitter():
     options = {**QUICK, "methods": [("safe stack", SafeClassifier(["icls"], n_repeats=1))]}
     result = primum.compare(frame, target="left this year?", group="patient", **options)
     groups = result.plan.table.groups
-    for fold in result.plan.folds(0):
+    for fold in result.plan.folds[0]:
         assert not set(groups[:40][fold.train]) & set(groups[:40][fold.test])
     fit = result.records.cross_fitted["safe stack"]
     assert fit.verdicts["baseline"].difference.n_rows == 10

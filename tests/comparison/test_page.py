@@ -14,7 +14,7 @@ from generate import two_classes
 from primum.comparison.data import read_data
 from primum.comparison.models import default_baselines, default_methods
 from primum.comparison.page import code_of
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import Plan, inner_folds, make_folds
 from primum.comparison.records import Records
 from primum.comparison.result import Comparison
 from primum.judging.losses import read_scoring
@@ -167,12 +167,13 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
 def test_the_code_leaves_out_the_default_methods(names):
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     y = np.arange(60) % len(names)
-    plan = ComparisonPlan(read_data(X, y, X_unlabeled), (), ())
-    inner = plan.inner_folds()
+    data = read_data(X, y, X_unlabeled)
+    folds = make_folds(data, None, 3, 0)
+    inner = inner_folds(data, folds)
     methods = default_methods(inner, len(names), "accuracy")
     baselines = default_baselines()
     entries = read_entries(baselines, "baselines", uses_unlabeled=False)
-    plan = replace(plan, methods=read_entries(methods, "methods"), baselines=entries)
+    plan = Plan(data, entries, read_entries(methods, "methods"), folds)
     loss = read_scoring("accuracy", np.array(names))
     found = Comparison(Records(plan), loss)
     code = code_of(found)

@@ -27,10 +27,9 @@ from primum._words import (
 )
 from primum.cli import _options as options
 from primum.comparison.card import ClassFigures
-from primum.comparison.compare import OWN_MODEL
 from primum.comparison.decision import decision_in_words
 from primum.comparison.labelling_files import StoredLabelling, prepare_labelling, write_labelling
-from primum.comparison.models import default_baselines, default_methods
+from primum.comparison.models import OWN_MODEL, default_baselines, default_methods
 from primum.comparison.rare_classes import DROP, GROUP
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not

@@ -22,7 +22,7 @@ from primum._typing import Floats, Mask
 from primum._words import listed
 from primum.cli import _options as options
 from primum.cli._options import out_option, refuse_inputs, warn
-from primum.comparison.plan import with_preparation
+from primum.comparison.models import with_preparation
 from primum.judging.named_labels import KEY_COLUMN
 from primum.labellings import Certificate
 from primum.models import classifier_of

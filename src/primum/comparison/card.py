@@ -22,6 +22,7 @@ from sklearn.metrics import roc_auc_score
 
 from primum._typing import AnyArray, Floats, Index, PlainRecord
 from primum._words import counted, listed
+from primum.comparison.plan import judge_of
 from primum.comparison.words import BASELINE, show_loss, show_loss_in_unit, with_article
 from primum.judging.held_out import largest_cost
 from primum.judging.intervals import (
@@ -226,7 +227,7 @@ def _interval_of_scores(
     result: "Comparison", held_out: "HeldOutPredictions", loss: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the interval of a loss that is not a mean over rows, from its values in splits."""
-    judge = result.plan.judge(held_out.folds, result.equivalence)
+    judge = judge_of(result.plan.table, held_out.folds, result.equivalence)
     mean = judge.difference(held_out.all, None, result.loss)
     low, high = around(loss, mean.standard_error, mean.degrees_of_freedom, tails)
     objective = result.loss.objective

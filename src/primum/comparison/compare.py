@@ -7,11 +7,10 @@ imported only when it is used.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +18,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from primum._progress import say
-from primum._sklearn import count_rows, learner_of, take_rows
-from primum._words import find_name, printable, suggestion
+from primum._sklearn import count_rows, take_rows
+from primum._words import printable
 from primum.comparison.data import (
     Data,
     check_sizes,
@@ -29,45 +28,25 @@ from primum.comparison.data import (
     read_data,
     read_loss,
 )
-from primum.comparison.decision import baseline_with_rule, with_rules
-from primum.comparison.models import (
-    default_baselines,
-    default_methods_for,
-    has_scores,
-    stack_baseline,
-)
+from primum.comparison.models import choose_models
 from primum.comparison.plan import (
-    ComparisonPlan,
+    Plan,
     check_equivalence,
     check_numbers,
+    make_folds,
     read_seed,
-    with_preparation,
 )
 from primum.comparison.records import Records
 from primum.comparison.result import Comparison
 from primum.comparison.run import run_comparison
 from primum.comparison.shares import with_shift
-from primum.comparison.words import BASELINE
 from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
 from primum.judging.drift import Drift, find_drift, one_of_each
 from primum.judging.held_out import too_few_numbers
-from primum.judging.objectives import Objective
-from primum.judging.words import Alert, judges_itself
-from primum.reading.classifiers import Entry, last_step, read_entries
-from primum.reading.data import given_rows, locate_non_finite, refuse_overflow
-from primum.reading.known import AUTO, chosen_mask
-from primum.rows import is_outside
-from primum.safe.candidates.packages import (
-    ON_REQUEST,
-    classifier_on_request,
-    regressor_on_request,
-)
-from primum.safe.classifier import SafeClassifier
-from primum.safe.regressor import SafeRegressor
-
-if TYPE_CHECKING:
-    from primum.tables.problem import TableProblem
+from primum.judging.words import Alert
+from primum.reading.data import locate_non_finite, refuse_overflow
+from primum.reading.known import AUTO
 
 
 def compare(
@@ -319,50 +298,53 @@ def compare(
     'baseline'
     """
     start = time.monotonic()
-    baseline = as_list(baseline)
-    check_in_memory(X=X, X_unlabeled=X_unlabeled)
-    check_independence(independent_rows, group, groups)
-    roles = {"id": id, "group": group, "exclude": exclude, "missing": missing, "decimal": decimal}
-    assumed = {"independent_rows": independent_rows, "target_kind": target_kind}
-    problem = read_problem(X, y, X_unlabeled, groups, target, chosen, roles, **assumed)
-    if problem is not None:
-        X, y, X_unlabeled, groups = problem.X, problem.labels, None, problem.groups
-        chosen = problem.chosen
-        prepare = problem.transformer if isinstance(prepare, str) else prepare
-        target_kind = problem.kind.word
+    if isinstance(baseline, str) and baseline != "default":
+        baseline = [baseline]
+    elif hasattr(baseline, "fit"):
+        baseline = [(type(baseline).__name__, baseline)]
+
+    # The rows and their labels, and how they are prepared.
     data = read_data(
         *(X, y, X_unlabeled, groups, chosen),
+        target=target,
+        id=id,
+        group=group,
+        exclude=exclude,
+        missing=missing,
+        decimal=decimal,
         target_kind=target_kind,
-        name=target or "",
         bounds=bounds,
         rare_classes=rare_classes,
         needed=labels_needed(baseline, methods),
+        independent_rows=independent_rows,
     )
-    if problem is not None:
-        data = replace(data, kind=problem.kind)
+    of_table = None if data.problem is None else data.problem.transformer
+    if of_table is not None and isinstance(prepare, str):
+        prepare = of_table
     check_rows(data.X, prepare, baseline)
-    if cv is None and groups is None:
+    if cv is None and data.groups is None:
         check_sizes(data, baseline, methods)
     prepare = read_transformer(prepare, data.X)
+
+    # The loss, the folds and the models.
     check_numbers(n_repeats, equivalence, level, time_budget)
     judged = judged_by(data, scoring, cost, positive)
     seed = read_seed(random_state)
-    plan = ComparisonPlan(data, (), (), cv, n_repeats, curves, nested, seed)
-    plan = read_plan(plan, baseline, methods, prepare, judged)
-    may_learn = problem is None or prepare is not problem.transformer
-    learns = may_learn and needs_labels(prepare, data.X)
+    folds = make_folds(data, cv, n_repeats, seed)
+    baselines, entries, safe = choose_models(data, folds, methods, baseline, prepare, judged)
+    own = not isinstance(baseline, str)
+    plan = Plan(data, baselines, entries, folds, cv, n_repeats, curves, nested, seed, own, safe)
+    # A transformer must not see labels of held-out rows, which cross-fitting would allow.
+    learns = (of_table is None or prepare is not of_table) and needs_labels(prepare, data.X)
     if learns and plan.cross_fitted:
         plan = replace(plan, nested=True)
     loss = read_loss(data, judged, positive)
     check_equivalence(equivalence, data.numeric, loss)
+
+    # How labelled and unlabelled rows differ, and what is suspicious about them.
     drift = drift_of(data, prepare, seed)
     plan, weights, without_weights = with_shift(plan, shift, prepare)
-    alerts = alerts_on_data(problem, data, independent_rows)
-    if data.numeric:
-        groups_of_known = data.groups_of(data.drawn.labeled)
-        known = data.drawn.labeled if groups_of_known is None else np.unique(groups_of_known)
-        few = too_few_numbers(len(known))
-        alerts = alerts if few is None else [few, *alerts]
+    alerts = alerts_on_data(data, independent_rows)
     if not (independent_rows or data.groups is not None or any(a.withholds for a in alerts)):
         # Without numbers there are no distances, but exact copies are still found.
         others = data.drawn.unlabeled[:0] if learns else data.drawn.unlabeled
@@ -370,22 +352,22 @@ def compare(
             take_rows(data.X, data.drawn.labeled),
             take_rows(data.X, others),
             prepare=prepare,
-            remedy=GROUP_ARRAYS if problem is None else GROUP_TABLES,
+            remedy=GROUP_ARRAYS if data.problem is None else GROUP_TABLES,
             random_state=seed,
         )
         alerts = alerts if copies is None else [*alerts, copies]
-
     if weights is not None and weights.refused:
         assumes = "rows like the labelled ones are to be predicted"
         step = "Label some of the unlabelled rows, drawn at random, and compare again."
         refusal = Alert("shift", weights.refused, withholds=True, assumes=assumes, next_step=step)
         alerts = [refusal, *alerts]
 
+    # The fits, with a first answer once baselines and safe stacks are fitted.
     def result_of(records: Records) -> Comparison:
         edge = records.equivalence(loss) if equivalence is None else equivalence
         return Comparison(
             *(records, loss, drift, edge, level, alerts, weights),
-            *(problem, prepare, independent_rows),
+            *(data.problem, prepare, independent_rows),
         )
 
     def say_first(records: Records) -> None:
@@ -417,49 +399,6 @@ GROUP_TABLES = (
     "drop the copies, or name the column that says which rows belong together with --group (in "
     "Python, group=); if none do, pass --independent-rows (independent_rows=True)."
 )
-# Advice that does not apply to the command.
-OWN_MODEL = ", or pass (name, estimator)"
-
-
-def as_list(baseline: Any) -> Any:
-    """Return a single baseline, a name or a classifier, as a list; anything else as it is."""
-    if isinstance(baseline, str):
-        return baseline if baseline == "default" else [baseline]
-    return [(type(baseline).__name__, baseline)] if hasattr(baseline, "fit") else baseline
-
-
-def given_or_default(
-    entries: Any, parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any]
-) -> Any:
-    """Return the user's entries, with names replaced by models, or all default ones."""
-    if entries is None or isinstance(entries, str):
-        if entries != "default":
-            raise ValueError(
-                f"{parameter} must be 'default' or a list of (name, estimator), got {entries!r}."
-            )
-        return default()
-    by_name = partial(_by_name, parameter, cache(default), on_request)
-    return [by_name(entry) if isinstance(entry, str) else entry for entry in entries]
-
-
-def _by_name(
-    parameter: str, default: Callable[[], list[Any]], on_request: Callable[[str], Any], name: str
-) -> Any:
-    if (requested := _spelled(name, list(ON_REQUEST))) in ON_REQUEST:
-        return requested, on_request(requested), False
-    models = {entry[0]: entry for entry in default()}
-    name, names = _spelled(name, list(models)), [*models, *ON_REQUEST]
-    if name not in models:
-        raise ValueError(
-            f"{parameter}={name!r} is not the name of a model that can be used here"
-            f"{suggestion(name, names)}: choose from {', '.join(map(repr, names))}{OWN_MODEL}."
-        )
-    return models[name]
-
-
-def _spelled(name: str, names: Sequence[str]) -> str:
-    """Return a name in the spelling of ``names``; one that is not among them as it is."""
-    return find_name(name, names) or name
 
 
 def read_transformer(prepare: Any, X: Any) -> Any:
@@ -488,193 +427,23 @@ def needs_labels(prepare: Any, X: Any) -> bool:
     return False
 
 
-def read_plan(
-    empty: ComparisonPlan, baseline: Any, methods: Any, prepare: Any, scoring: Any
-) -> ComparisonPlan:
-    """Return a plan with the classifiers that the user gave, or the default ones.
-
-    Parameters
-    ----------
-    empty : ComparisonPlan
-        The plan without classifiers.
-    baseline, methods
-        The arguments of ``compare``.
-    prepare : transformer or None
-        Put before every classifier.
-    scoring : str, callable or Objective
-        The scoring of methods that judge themselves. An objective gives the others decision rules.
-    """
-    data = empty.table
-    on_request = regressor_on_request if data.numeric else classifier_on_request
-    ruled = isinstance(scoring, Objective) and scoring.has_rule
-    parts = given_or_default(
-        baseline, "baseline", lambda: default_baselines(numeric=data.numeric), on_request
-    )
-    baselines = read_entries(parts, "baseline", uses_unlabeled=False)
-    rivals = given_or_default(
-        *(methods, "methods"),
-        lambda: default_methods_for(data, empty.inner_folds(within=ruled), scoring, baselines),
-        on_request,
-    )
-    of_stack = None
-    if data.numeric or all(map(has_scores, baselines)):
-        of_stack = stack_baseline(baselines, numeric=data.numeric)
-    entries = [_with_baseline(entry, of_stack) for entry in read_entries(rivals, "methods")]
-    plan = replace(
-        empty,
-        baselines=_prepared(prepare, baselines),
-        methods=_prepared(prepare, entries),
-        own_baseline=not isinstance(baseline, str),
-        safe=tuple(entry.name for entry in entries if _is_safe(entry, of_stack)),
-    )
-    _check_names(plan)
-    _check_learners(plan)
-    if ruled:
-        plan = _with_rules(plan, scoring)
-    return plan.judged_by(scoring)
-
-
-def _with_rules(plan: ComparisonPlan, objective: Objective) -> ComparisonPlan:
-    """Return a plan whose classifiers follow an objective."""
-    n_folds = plan.rule_folds
-    return replace(
-        plan,
-        baselines=baseline_with_rule(plan.baselines, objective, n_folds),
-        methods=with_rules(plan.methods, objective, n_folds),
-    )
-
-
-def _with_baseline(entry: Entry, of_stack: Any) -> Entry:
-    """Return a safe stack with the baseline of the comparison, unless its own was set."""
-    last = last_step(entry.estimator)
-    if of_stack is None or not judges_itself(last) or last.baseline != type(last)().baseline:
-        return entry
-    estimator = clone(entry.estimator)
-    last_step(estimator).set_params(baseline=of_stack)
-    return replace(entry, estimator=estimator)
-
-
-def _is_safe(entry: Entry, of_stack: Any) -> bool:
-    """Return whether an entry is a stack shrunk towards the baseline, at least as by default."""
-    last = last_step(entry.estimator)
-    if of_stack is None or not isinstance(last, SafeClassifier | SafeRegressor):
-        return False
-    own, baseline = (
-        list(parts) if isinstance(parts, list | tuple) else [parts]
-        for parts in (last.baseline, of_stack)
-    )
-    return own == baseline and last.shrinkage >= type(last)().shrinkage
-
-
-def _prepared(prepare: Any, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries with a transformer before each classifier."""
-    return [
-        replace(entry, estimator=with_preparation(prepare, entry.estimator, entry.uses_unlabeled))
-        for entry in entries
-    ]
-
-
-def _check_learners(plan: ComparisonPlan) -> None:
-    """Raise an error for a regressor among classifiers, or the other way round."""
-    data = plan.table
-    for entry in plan.entries:
-        last = last_step(entry.estimator)
-        if learner_of(last) not in (data.learner, None):
-            raise ValueError(
-                f"{entry.name!r} is a {learner_of(last)} ({type(last).__name__}), but "
-                f"{data.kind.word} are predicted: pass a {data.learner}."
-            )
-
-
-def _check_names(plan: ComparisonPlan) -> None:
-    """Raise an error if two entries share a name, or one is called as the baseline."""
-    names = [entry.name for entry in plan.entries]
-    duplicates = {name for name in names if names.count(name) > 1 or name == BASELINE}
-    if duplicates:
-        raise ValueError(
-            f"Every method and baseline needs a name of its own other than {BASELINE!r}, but "
-            f"{sorted(duplicates)[0]!r} is taken: rename it."
-        )
-
-
-def read_problem(
-    X: Any, y: Any, X_unlabeled: Any, groups: Any, target: Any, chosen: Any, roles: Any, **how: Any
-) -> "TableProblem | None":
-    """Return the problem in a table, or None if there is no target.
-
-    ``roles`` has the arguments of ``compare`` that only a table can have, ``how`` further ones of
-    ``table_problem``.
-    """
-    if (target is None) == (y is None):
-        raise ValueError(
-            "Pass the labels either as y, or as target, the name of a column of X"
-            f"{'; both are given' if y is not None else ''}."
-        )
-    if target is None:
-        _refuse_columns(chosen, roles.values())
-        return None
-    if groups is not None:
-        raise ValueError("groups is for arrays: with target, pass the name of a column as group.")
-    from primum.tables.problem import table_problem, with_unlabeled
-
-    frame = with_unlabeled(X, X_unlabeled, target)
-    if chosen is not None and not isinstance(chosen, str):
-        rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
-        chosen = chosen_mask(rows, count_rows(frame))
-    if roles["decimal"] not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {roles['decimal']!r}.")
-    return table_problem(frame, target, chosen=chosen, **roles, **how)
-
-
-def _refuse_columns(chosen: Any, columns: Iterable[Any]) -> None:
-    """Raise an error for arguments that only a table with a target can have."""
-    if any(isinstance(name, str) or (name is not None and len(name)) for name in columns):
-        raise ValueError(
-            "id, group, exclude, missing and decimal are for a table: pass target too."
-        )
-    if isinstance(chosen, str):
-        raise ValueError(
-            f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
-            "rows of X."
-        )
-
-
-def check_in_memory(**arguments: Any) -> None:
-    """Raise an error for rows in files or on a cluster, because every split reads all of them."""
-    for name, rows in arguments.items():
-        if is_outside(given_rows(rows)):
-            raise ValueError(
-                f"{name} must be in memory, got {type(rows).__name__}: read the rows, or a random "
-                "sample of them (pandas.read_parquet). SafeClassifier and SafeRegressor take "
-                "X_unlabeled as a Parquet file or a Dask collection."
-            )
-
-
-def check_independence(independent_rows: bool, group: Any, groups: Any) -> None:
-    """Raise an error if rows are said to be independent and to belong together."""
-    if independent_rows and (group is not None or groups is not None):
-        name = "group" if group is not None else "groups"
-        raise ValueError(
-            f"independent_rows=True says that no rows belong together, but {name} says which do: "
-            "pass one of the two."
-        )
-
-
-def alerts_on_data(
-    problem: "TableProblem | None", data: Data, independent_rows: bool
-) -> list[Alert]:
+def alerts_on_data(data: Data, independent_rows: bool) -> list[Alert]:
     """Return alerts on suspicious properties of the data."""
-    if problem is not None:
-        return problem.alerts
-    from primum.tables.remarks import array_alert, array_identifiers
+    alerts = [] if data.problem is None else data.problem.alerts
+    labeled = data.drawn.labeled
+    if data.problem is None:
+        from primum.tables.remarks import array_alert, array_identifiers
 
-    alerts = array_identifiers(data.X)
-    if independent_rows or data.groups is not None:
-        return alerts
-    labeled = np.zeros(data.n_rows, dtype=bool)
-    labeled[data.drawn.labeled] = True
-    alert = array_alert(data.X, labeled)
-    return alerts if alert is None else [alert, *alerts]
+        alerts = array_identifiers(data.X)
+        if not (independent_rows or data.groups is not None):
+            mask = np.isin(np.arange(data.n_rows), labeled)
+            alert = array_alert(data.X, mask)
+            alerts = alerts if alert is None else [alert, *alerts]
+    if data.numeric:
+        groups = data.groups_of(labeled)
+        few = too_few_numbers(len(labeled if groups is None else np.unique(groups)))
+        alerts = alerts if few is None else [few, *alerts]
+    return alerts
 
 
 def drift_of(data: Data, prepare: Any, seed: int) -> Drift | None:

@@ -4,9 +4,10 @@ Rows, folds, fits and verdicts are the same for classes and for numbers. Where t
 asks ``numeric``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -30,7 +31,11 @@ from primum.reading.known import (
 )
 from primum.reading.labels import MAX_CODES, KnownLabels
 from primum.reading.targets import KnownTargets
+from primum.rows import is_outside
 from primum.tables.cells import as_pandas
+
+if TYPE_CHECKING:
+    from primum.tables.problem import TableProblem
 
 # The fewest labelled rows of a class: one is held out, and tuning splits two again.
 MIN_LABELS_TO_TUNE, MIN_LABELS = 3, 2
@@ -61,6 +66,8 @@ class Data:
     weight : array of shape (n_rows,) or None
         Weights of the rows: those of labelled rows let them represent the unlabelled ones, which
         have the weight 1. None: all are 1.
+    problem : TableProblem or None
+        The table with a target that the rows come from; None for arrays.
     """
 
     X: Any
@@ -71,6 +78,7 @@ class Data:
     groups: Any = None
     chosen: Mask | None = None
     weight: Floats | None = None
+    problem: "TableProblem | None" = None
 
     @property
     def numeric(self) -> bool:
@@ -169,6 +177,12 @@ class Data:
         chosen = None if self.chosen is None else self.chosen[rows]
         return self.groups_of(rows), chosen, self.weight_of(rows)
 
+    def are_chosen(self, positions: Index) -> Mask:
+        """Return which labelled rows, given by position among them, were not drawn at random."""
+        if self.chosen is None:
+            return np.zeros(len(positions), dtype=bool)
+        return self.chosen[self.known.labeled[positions]]
+
     @property
     def labeled_weight(self) -> Floats | None:
         """Weights of the labelled rows; None: all are 1."""
@@ -183,25 +197,93 @@ class Data:
 
 def read_data(
     X: Any,
-    y: Any,
+    y: Any = None,
     X_unlabeled: Any = None,
     groups: Any = None,
     chosen: Any = None,
     *,
+    target: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    decimal: str | None = None,
     target_kind: str = AUTO,
-    name: str = "",
     bounds: Any = None,
     rare_classes: str | None = None,
     needed: int = MIN_LABELS_TO_TUNE,
+    independent_rows: bool = False,
 ) -> Data:
-    """Return the data of a comparison of rows X; a DataFrame stays one.
+    """Return the data of a comparison from arguments of ``compare``; a DataFrame stays one.
 
-    ``name`` is the name of the column with the labels, and ``needed`` the fewest labels of a class
-    that is not rare.
+    ``needed`` is the fewest labels of a class that is not rare.
     """
+    # Rows in memory, because every split reads all of them.
+    for argument, rows in (("X", X), ("X_unlabeled", X_unlabeled)):
+        if is_outside(given_rows(rows)):
+            raise ValueError(
+                f"{argument} must be in memory, got {type(rows).__name__}: read the rows, or a "
+                "random sample of them (pandas.read_parquet). SafeClassifier and SafeRegressor "
+                "take X_unlabeled as a Parquet file or a Dask collection."
+            )
+    if independent_rows and (group is not None or groups is not None):
+        argument = "group" if group is not None else "groups"
+        raise ValueError(
+            f"independent_rows=True says that no rows belong together, but {argument} says which "
+            "do: pass one of the two."
+        )
+    if (target is None) == (y is None):
+        raise ValueError(
+            "Pass the labels either as y, or as target, the name of a column of X"
+            f"{'; both are given' if y is not None else ''}."
+        )
+
+    # A table with a target, or arrays.
+    problem = None
+    if target is None:
+        roles = (id, group, exclude, missing, decimal)
+        if any(isinstance(one, str) or (one is not None and len(one)) for one in roles):
+            raise ValueError(
+                "id, group, exclude, missing and decimal are for a table: pass target too."
+            )
+        if isinstance(chosen, str):
+            raise ValueError(
+                f"chosen={chosen!r} names a column of a table: pass target too, or a mask of the "
+                "rows of X."
+            )
+    else:
+        if groups is not None:
+            raise ValueError(
+                "groups is for arrays: with target, pass the name of a column as group."
+            )
+        from primum.tables.problem import table_problem, with_unlabeled
+
+        frame = with_unlabeled(X, X_unlabeled, target)
+        if chosen is not None and not isinstance(chosen, str):
+            rows = np.flatnonzero(chosen_mask(chosen, count_rows(X)))
+            chosen = chosen_mask(rows, count_rows(frame))
+        if decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+        problem = table_problem(
+            frame,
+            target,
+            chosen=chosen,
+            id=id,
+            group=group,
+            exclude=exclude,
+            missing=missing,
+            decimal=decimal,
+            independent_rows=independent_rows,
+            target_kind=target_kind,
+        )
+        X, y, X_unlabeled = problem.X, problem.labels, None
+        groups, chosen, target_kind = problem.groups, problem.chosen, problem.kind.word
+
     # The labels, with rare classes grouped or left out.
     X = _read_rows(X, "X")
     known, kind = read_known(y, count_rows(X), target_kind, bounds)
+    if problem is not None:
+        kind = problem.kind
     rare = None
     if rare_classes is not None:
         if not isinstance(known, KnownLabels):
@@ -241,7 +323,7 @@ def read_data(
         if mask is not None:
             mask = np.append(mask, np.zeros(n_more, dtype=bool))
         known = known.with_unlabeled(n_more)
-    return Data(X, known, kind, name, rare, groups, mask)
+    return Data(X, known, kind, target or "", rare, groups, mask, problem=problem)
 
 
 def _read_rows(X: Any, name: str) -> Any:

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Index, Mask, PlainRecord
-from primum.comparison.plan import ComparisonPlan, seeded, with_preparation
+from primum.comparison.models import with_preparation
+from primum.comparison.plan import Plan, seeded
 from primum.comparison.records import stored
 from primum.comparison.run import OWN, fit_entry, fit_whole, predict, unlabeled_predictions
 from primum.comparison.words import BASELINE
@@ -64,7 +65,7 @@ class Coefficient(PlainRecord):
         return f"{'more' if self.value > 0 else 'less'} likely {self.of_class}"
 
 
-def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
+def fit_model(plan: Plan, name: str, prepare: Any) -> Any:
     """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
 
     It has the seeds of the judged fit, so that it is the model that was judged.
@@ -75,12 +76,12 @@ def fit_model(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
     return fit_to_all(plan, name, prepare)
 
 
-def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
+def fit_to_all(plan: Plan, name: str, prepare: Any) -> Any:
     """Return a method, or the averaged baseline, fitted to all rows by the names of classes.
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The rows and classifiers.
     name : str
         Name of a method, or "baseline".
@@ -108,7 +109,7 @@ def fit_to_all(plan: ComparisonPlan, name: str, prepare: Any) -> Any:
         return fit_entry(copy, take_rows(data.X, rows), y, *data.fit_arguments(rows))
 
 
-def _average(plan: ComparisonPlan, prepare: Any) -> Entry:
+def _average(plan: Plan, prepare: Any) -> Entry:
     """Return the average of the baselines as one model."""
     entries, numeric = plan.baselines, plan.table.numeric
     if not can_be_averaged(entries, numeric=numeric):

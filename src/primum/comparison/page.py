@@ -19,7 +19,7 @@ from primum._words import counted
 from primum.comparison.card import MAX_SHOWN, digits_of
 from primum.comparison.decision import decision_part, without_rules
 from primum.comparison.models import default_baselines, default_methods_for
-from primum.comparison.plan import N_LABELED, N_UNLABELED
+from primum.comparison.plan import N_LABELED, N_UNLABELED, inner_folds
 from primum.comparison.settle import ANSWERS, HEADING, settlement_part, why_not
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
@@ -852,7 +852,7 @@ def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
     try:
         scoring, data = result.loss.objective or result.loss.scoring, result.plan.table
         ruled = isinstance(scoring, Objective) and scoring.has_rule
-        inner = result.plan.inner_folds(within=ruled)
+        inner = inner_folds(data, result.plan.folds, within=ruled)
         scoring = "accuracy" if isinstance(scoring, Objective) else scoring
         baselines = without_rules(result.plan.baselines)
         methods = default_methods_for(data, inner, scoring, baselines)

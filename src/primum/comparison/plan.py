@@ -10,19 +10,18 @@ most important ones.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
-from primum._typing import Index, Mask
+from primum._typing import Index
 from primum.comparison.data import Data
 from primum.comparison.store import identity_of
 from primum.comparison.words import BASELINE, TUNED
@@ -79,28 +78,181 @@ def check_numbers(n_repeats: Any, equivalence: Any, level: Any, time_budget: Any
             raise ValueError(f"{name} must be {range_}, got {value!r}.")
 
 
-def with_preparation(prepare: Any, classifier: Any, uses_unlabeled: bool = True) -> Any:
-    """Return a pipeline of a transformer and a classifier, or the latter without the former.
+# Folds of every repeat.
+Folds = Sequence[Sequence[Fold]]
 
-    The baseline of a safe stack must equal that of the comparison. So the stack receives features
-    of a table that were prepared by the labelled rows, and keeps the scales of categories, text and
-    embeddings. It weights and reduces the terms of text itself, for each of its candidates; other
-    classifiers have a step for this.
+
+def make_folds(data: Data, cv: Any, n_repeats: int, seed: int) -> Folds:
+    """Return the folds of every repeat: one repeat unless ``cv`` is a number of folds, or None.
+
+    Those of a repeat do not depend on the number of repeats.
     """
-    if prepare is None:
-        return classifier
-    from primum.tables import preparation
+    seeds = [
+        int(rng_for(seed, "folds", repeat).integers(2**31))
+        for repeat in range(n_repeats if is_number(cv) else 1)
+    ]
+    return [judging_folds(cv, data.known, data.groups, one, data.chosen) for one in seeds]
 
-    after = preparation.steps_after(prepare, uses_unlabeled=uses_unlabeled)
-    classifier = clone(classifier)
-    if "standardize" in classifier.get_params(deep=False):
-        after = []
-        if preparation.sets_scales(prepare):
-            classifier.set_params(standardize=False)
-        if isinstance(prepare, preparation.PreparedColumns):
-            prepare = preparation.PreparedByLabeled(**prepare.get_params(deep=False))
-    weigh = [(WEIGH, step) for step in after]
-    return Pipeline([(PREPARE, clone(prepare)), *weigh, (CLASSIFY, classifier)])
+
+def judge_of(data: Data, folds: Sequence[Fold], equivalence: float | None = None) -> HeldOut:
+    """Return what judges the predictions for the rows that some folds hold out."""
+    known, groups, n_unlabeled = data.known, data.groups, data.n_unlabeled
+    if groups is not None:
+        n_unlabeled = len(np.setdiff1d(groups[known.unlabeled], groups[known.labeled]))
+        groups = groups[known.labeled]
+    return HeldOut(
+        folds,
+        data.truth,
+        data.classes,
+        data.labeled_weight,
+        groups=groups,
+        n_unlabeled=n_unlabeled,
+        equivalence=equivalence,
+        chosen=None if data.chosen is None else data.chosen[known.labeled],
+    )
+
+
+def class_counts(data: Data, folds: Sequence[Fold], *, drawn: bool = False) -> Index:
+    """Return the numbers of training rows, (n_folds, n_classes); all numbers are one class.
+
+    With ``drawn``, only labels drawn at random count.
+    """
+    strata, trains = data.known.strata, [fold.train for fold in folds]
+    if drawn:
+        trains = [train[~data.are_chosen(train)] for train in trains]
+    n_strata = int(strata.max()) + 1
+    return np.array([np.bincount(strata[train], minlength=n_strata) for train in trains])
+
+
+def fewest_to_tune(data: Data, folds: Folds) -> int:
+    """Return the fewest rows of a class in a training set that has two of every class.
+
+    A training set in which some class has a single row does not count: nothing can be tuned in it,
+    and its repeat is not part of the result.
+    """
+    least = np.concatenate([class_counts(data, repeat).min(axis=1) for repeat in folds])
+    return min((number for number in least.tolist() if number >= 2), default=1)
+
+
+def inner_folds(data: Data, folds: Folds, *, within: bool = False) -> int:
+    """Return the number of folds in which the default classifiers are tuned.
+
+    ``within`` is for tuning inside the folds that choose decision rules, if every class has enough
+    rows for that.
+    """
+    counts = class_counts(data, folds[0])
+    if counts.min() < 2:
+        if data.classes is None:
+            raise ValueError(
+                f"Some training set has only {int(counts.min())} labelled rows, with which "
+                "nothing can be tuned: label more rows, or use splits with larger training sets."
+            )
+        rarest = data.classes.tolist()[int(counts.min(axis=0).argmin())]
+        raise ValueError(
+            f"Some training set has only one labelled row of class {rarest!r}, with which nothing "
+            "can be tuned: label more rows of it (three are the least), or empty its labels, so "
+            "that its rows count as unlabelled."
+        )
+    least = fewest_to_tune(data, folds)
+    n_folds = min(least, MAX_INNER_FOLDS)
+    left = least - ceil(least / n_folds)
+    return min(left, n_folds) if within and left >= MIN_INNER_FOLDS else n_folds
+
+
+def rule_folds(data: Data, folds: Folds) -> int:
+    """Return the number of folds in which decision rules are chosen."""
+    return max(min(fewest_to_tune(data, folds), MAX_INNER_FOLDS), MIN_INNER_FOLDS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows, models and splits of a comparison.
+
+    Attributes
+    ----------
+    table : Data
+        The rows.
+    baselines, methods : sequence of Entry
+        The classifiers.
+    folds : sequence of sequence of Fold
+        The folds of every repeat.
+    cv, n_repeats : int, splitter, iterable or None; int
+        How the labelled rows were said to be split.
+    curves : bool
+        Whether to compute learning curves.
+    nested : bool
+        Whether SafeClassifier is fitted in every split too, instead of once.
+    seed : int
+        Seed of everything random.
+    own_baseline : bool
+        Whether the user chose the baselines.
+    safe : tuple of str
+        Names of the methods that are safe stacks: shrunk towards these baselines, by default or
+        more.
+    """
+
+    table: Data
+    baselines: Sequence[Entry]
+    methods: Sequence[Entry]
+    folds: Folds
+    cv: Any = None
+    n_repeats: int = 3
+    curves: bool = False
+    nested: bool = False
+    seed: int = 0
+    own_baseline: bool = False
+    safe: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Baselines and methods."""
+        return [*self.baselines, *self.methods]
+
+    @property
+    def baseline_in_words(self) -> str:
+        """The baseline as part of a sentence, with its names if the user chose it."""
+        names = " and ".join(entry.name for entry in self.baselines)
+        return f"the {BASELINE} ({names})" if self.own_baseline else TUNED
+
+    @property
+    def first_methods(self) -> list[Entry]:
+        """The safe stacks: they are judged before any other method is fitted."""
+        return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
+
+    @property
+    def cross_fitted(self) -> list[Entry]:
+        """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
+        return [] if self.nested else self.first_methods
+
+    @property
+    def split_entries(self) -> list[Entry]:
+        """Baselines and methods that are fitted in every split."""
+        once = {entry.name for entry in self.cross_fitted}
+        return [entry for entry in self.entries if entry.name not in once]
+
+    @property
+    def repeats(self) -> int:
+        """Number of repeats: 1 unless ``cv`` is a number of folds."""
+        return len(self.folds)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of a repeat."""
+        return len(self.folds[0])
+
+    def split(self, number: int) -> Fold:
+        """Return a split by its number, which counts over the repeats."""
+        repeat, fold = divmod(number, self.n_folds)
+        return self.folds[repeat][fold]
+
+    @property
+    def probe(self) -> Index:
+        """Unlabelled rows for which predictions are kept."""
+        unlabeled = self.table.known.unlabeled
+        if len(unlabeled) <= MAX_PROBE_ROWS:
+            return unlabeled
+        rng = rng_for(self.seed, "probe")
+        return np.sort(rng.choice(unlabeled, MAX_PROBE_ROWS, replace=False))
 
 
 @dataclass(frozen=True)
@@ -160,348 +312,157 @@ class Task:
         return last.count_fits() if self.cv is None else len(self.cv) + 1
 
 
-@dataclass(frozen=True)
-class ComparisonPlan:
-    """The fits of a comparison.
+def plan_fits(plan: Plan) -> list[list[Task]]:
+    """Return the fits of a comparison in rounds, the most important first."""
+    data, known = plan.table, plan.table.known
+    folds, entries, once = range(plan.n_folds), plan.split_entries, plan.cross_fitted
 
-    Attributes
-    ----------
-    table : Data
-        The rows.
-    baselines, methods : sequence of Entry
-        The classifiers.
-    cv : int, splitter, iterable or None
-        How the labelled rows are split; None or a number keeps groups together.
-    n_repeats : int
-        How often they are split, if ``cv`` is a number.
-    curves : bool
-        Whether to compute learning curves.
-    nested : bool
-        Whether SafeClassifier is fitted in every split too, instead of once.
-    seed : int
-        Seed of everything random.
-    own_baseline : bool
-        Whether the user chose the baselines.
-    safe : tuple of str
-        Names of the methods that are safe stacks: shrunk towards these baselines, by default or
-        more.
+    # The first repeat for the baselines, the methods that judge themselves, the first split and
+    # then the rest of the first repeat for the other methods, and further repeats.
+    others = [entry for entry in entries if entry not in plan.baselines]
+    rounds = [
+        _fits_in_folds(plan, ALL, 0, plan.baselines, folds),
+        [fit_holding_out_none(plan, CROSS_FITTED, entry, known.unlabeled) for entry in once],
+        _fits_in_folds(plan, ALL, 0, others, [0]),
+        _fits_in_folds(plan, ALL, 0, others, folds[1:]),
+    ]
+    rounds += [_fits_in_folds(plan, ALL, k, entries, folds) for k in range(1, plan.repeats)]
+    if not plan.curves:
+        return rounds
+
+    # Learning curves over the unlabelled rows. One more point in one repeat is enough for a slow
+    # fit; the point without unlabelled rows is known.
+    using = [entry for entry in entries if entry.uses_unlabeled]
+    order = rng_for(plan.seed, "unlabelled").permutation(known.unlabeled)
+    for share in UNLABELED_SHARES if data.n_unlabeled and (using or once) else ():
+        part = order[: round(share * data.n_unlabeled)]
+        stage = f"{N_UNLABELED}={len(part)}"
+        tasks = _fits_in_folds(plan, stage, 0, using, folds, unlabeled=part)
+        if share == UNLABELED_SHARES[-1]:
+            single = [self_judged(entry, n_repeats=1) for entry in once]
+            tasks += [fit_holding_out_none(plan, stage, entry, part) for entry in single]
+        rounds.append(tasks)
+
+    # Learning curves over the labelled rows.
+    train = plan.folds[0][0].train
+    n_chosen = int(data.are_chosen(train).sum())
+    for share in _labeled_shares(data, plan.folds):
+        stage = f"{N_LABELED}={n_chosen + round(share * (len(train) - n_chosen))}"
+        rounds.append(_fits_in_folds(plan, stage, 0, entries, folds, share=share))
+    return rounds
+
+
+def _fits_in_folds(
+    plan: Plan,
+    stage: str,
+    repeat: int,
+    entries: Sequence[Entry],
+    numbers: Sequence[int],
+    *,
+    unlabeled: Index | None = None,
+    share: float = 1,
+) -> list[Task]:
+    """Return fits in folds of a repeat, with all or some unlabelled and labelled rows.
+
+    A share of the labelled rows is one of each class; larger shares include smaller ones, and every
+    one includes the chosen rows.
     """
+    data, known, tasks = plan.table, plan.table.known, []
+    unlabeled = known.unlabeled if unlabeled is None else unlabeled
+    for entry, number in product(entries, numbers):
+        fold = plan.folds[repeat][number]
+        train = fold.train
+        if share != 1:
+            rng, of_chosen = rng_for(plan.seed, "labelled", number), data.are_chosen(train)
+            parts, train = [train[of_chosen]], train[~of_chosen]
+            codes = known.strata[train]
+            for code in np.unique(codes):
+                of_class = rng.permutation(train[codes == code])
+                parts.append(of_class[: round(share * len(of_class))])
+            train = np.sort(np.concatenate(parts))
+        rows = _rows_for(entry, known.labeled[train], unlabeled)
+        split = repeat * plan.n_folds + number
+        tasks.append(Task(stage, entry, split, rows, known.labeled[fold.test]))
+    return tasks
 
-    table: Data
-    baselines: Sequence[Entry]
-    methods: Sequence[Entry]
-    cv: Any = None
-    n_repeats: int = 3
-    curves: bool = True
-    nested: bool = False
-    seed: int = 0
-    own_baseline: bool = False
-    safe: tuple[str, ...] = ()
-    _folds: dict[int, list[Fold]] = field(default_factory=dict)
 
-    @property
-    def entries(self) -> list[Entry]:
-        """Baselines and methods."""
-        return [*self.baselines, *self.methods]
+def fit_holding_out_none(plan: Plan, stage: str, entry: Entry, unlabeled: Index) -> Task:
+    """Return a fit to all labelled rows of a method that judges itself.
 
-    @property
-    def baseline_in_words(self) -> str:
-        """The baseline as part of a sentence, with its names if the user chose it."""
-        names = " and ".join(entry.name for entry in self.baselines)
-        return f"the {BASELINE} ({names})" if self.own_baseline else TUNED
+    The classifier is cross-fitted in splits of the comparison, so that it and the baseline predict
+    the same rows after training on the same rows.
+    """
+    labeled = plan.table.known.labeled
+    rows = _rows_for(entry, labeled, unlabeled)
+    at = np.searchsorted(rows, labeled)
+    n_repeats = last_step(entry.estimator).n_repeats
+    folds = [fold for repeat in plan.folds[:n_repeats] for fold in repeat]
+    cv = [(at[fold.train], at[fold.test]) for fold in folds]
+    return Task(stage, entry, 0, rows, rows[:0], cv)
 
-    @property
-    def cross_fitted(self) -> list[Entry]:
-        """The methods that judge themselves by cross-fitted scores: one fit instead of many."""
-        return [] if self.nested else self.first_methods
 
-    @property
-    def first_methods(self) -> list[Entry]:
-        """The safe stacks: they are judged before any other method is fitted."""
-        return [entry for entry in self.methods if judges_itself(last_step(entry.estimator))]
+def _rarest(data: Data, folds: Folds) -> tuple[int, int]:
+    """Return the fewest rows of a stratum in a training set of the first repeat, and the stratum.
 
-    def is_first(self, task: Task) -> bool:
-        """Return whether the verdict on safe stacks, if there are any, depends on a fit."""
-        if task.stage not in (ALL, CROSS_FITTED) or not self.first_methods:
-            return False
-        return task.entry.name in {e.name for e in (*self.baselines, *self.first_methods)}
+    Chosen rows do not count, because every part of a training set has all of them.
+    """
+    least = class_counts(data, folds[0], drawn=True).min(axis=0)
+    return int(least.min()), int(least.argmin())
 
-    @property
-    def split_entries(self) -> list[Entry]:
-        """Baselines and methods that are fitted in every split."""
-        once = {entry.name for entry in self.cross_fitted}
-        return [entry for entry in self.entries if entry.name not in once]
 
-    @property
-    def repeats(self) -> int:
-        """Number of repeats: 1 unless ``cv`` is a number of folds."""
-        return self.n_repeats if self.has_number_of_folds else 1
+def _labeled_shares(data: Data, folds: Folds) -> list[float]:
+    """Return the shares of the labelled rows at which learning curves are computed."""
+    if len(data.drawn.labeled) < MIN_LABELED_FOR_CURVE:
+        return []
+    least, _ = _rarest(data, folds)
+    return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds of a repeat."""
-        return len(self.folds(0))
 
-    def folds(self, repeat: int) -> list[Fold]:
-        """Return the folds of a repeat, the same whatever the number of repeats."""
-        if repeat not in self._folds:
-            seed = int(rng_for(self.seed, "folds", repeat).integers(2**31))
-            self._folds[repeat] = judging_folds(
-                self.cv, self.table.known, self.table.groups, seed, self.table.chosen
-            )
-        return self._folds[repeat]
+def missing_points(plan: Plan) -> list[str]:
+    """Return sentences on the points of learning curves for which there are too few rows."""
+    if not plan.curves:
+        return []
+    drawn = _labeled_shares(plan.table, plan.folds)
+    if len(drawn) == len(LABELED_SHARES):
+        return []
+    curve, n_labeled = "The learning curve over labelled rows", len(plan.table.drawn.labeled)
+    if n_labeled < MIN_LABELED_FOR_CURVE:
+        return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
+    least, code = _rarest(plan.table, plan.folds)
+    name = plan.table.labels.classes.tolist()[code]  # only classes can be too few
+    shares = " and ".join(f"{share:.0%}" for share in LABELED_SHARES if share not in drawn)
+    return [
+        f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
+        f"of class {name!r}, and {shares} of these are fewer than {MIN_OF_CLASS_FOR_CURVE}."
+    ]
 
-    @property
-    def has_number_of_folds(self) -> bool:
-        """Whether ``cv`` is a number of folds, or left open."""
-        return is_number(self.cv)
 
-    def judged_by(self, scoring: Any) -> Self:
-        """Return the plan with methods that judge themselves by the same scoring as the others.
+def identity_of_fits(plan: Plan) -> dict[str, Any]:
+    """Return what stored fits depend on; classifiers, repeats and curves may be added later.
 
-        Raise an error if the scoring can be computed neither in every split nor in every repeat.
-        """
-        every = [fold for repeat in range(self.repeats) for fold in self.folds(repeat)]
-        self.judge(every).undefined_folds(scoring)
-        return replace(self, methods=[_self_judged(e, scoring=scoring) for e in self.methods])
-
-    def judge(self, folds: Sequence[Fold], equivalence: float | None = None) -> HeldOut:
-        """Return what judges the predictions for the rows that some folds hold out."""
-        table, known = self.table, self.table.known
-        groups, n_unlabeled = table.groups, table.n_unlabeled
-        if groups is not None:
-            n_unlabeled = len(np.setdiff1d(groups[known.unlabeled], groups[known.labeled]))
-            groups = groups[known.labeled]
-        return HeldOut(
-            *(folds, table.truth, table.classes, table.labeled_weight),
-            groups=groups,
-            n_unlabeled=n_unlabeled,
-            equivalence=equivalence,
-            chosen=None if table.chosen is None else table.chosen[known.labeled],
-        )
-
-    @property
-    def probe(self) -> Index:
-        """Unlabelled rows for which predictions are kept."""
-        unlabeled = self.table.known.unlabeled
-        if len(unlabeled) <= MAX_PROBE_ROWS:
-            return unlabeled
-        rng = rng_for(self.seed, "probe")
-        return np.sort(rng.choice(unlabeled, MAX_PROBE_ROWS, replace=False))
-
-    def rounds(self) -> Iterator[list[Task]]:
-        """Yield the fits in rounds, the most important first.
-
-        These are the first repeat for the baselines; the methods that judge themselves; the first
-        split, then the rest of the first repeat, for the other methods; further repeats; learning
-        curves.
-        """
-        entries, folds = self.split_entries, range(self.n_folds)
-        others = [entry for entry in entries if entry not in self.baselines]
-        yield self._round(ALL, 0, self.baselines, folds)
-        yield [self.cross_fitting(entry) for entry in self.cross_fitted]
-        yield self._round(ALL, 0, others, [0])
-        yield self._round(ALL, 0, others, folds[1:])
-        for repeat in range(1, self.repeats):
-            yield self._round(ALL, repeat, entries, folds)
-        if self.curves:
-            yield from self._curve_rounds()
-
-    def _round(
-        self,
-        stage: str,
-        repeat: int,
-        entries: Sequence[Entry],
-        numbers: Sequence[int],
-        *,
-        unlabeled: Index | None = None,
-        share: float = 1,
-    ) -> list[Task]:
-        """Return fits in folds of a repeat, with all or some unlabelled and labelled rows."""
-        known, first, tasks = self.table.known, repeat * self.n_folds, []
-        unlabeled = known.unlabeled if unlabeled is None else unlabeled
-        for entry, number in product(entries, numbers):
-            fold = self.folds(repeat)[number]
-            train = fold.train if share == 1 else self._part(fold.train, share, number)
-            rows = _rows_for(entry, known.labeled[train], unlabeled)
-            tasks.append(Task(stage, entry, first + number, rows, known.labeled[fold.test]))
-        return tasks
-
-    def cross_fitting(self, entry: Entry) -> Task:
-        """Return the fit to all rows of a method that judges itself."""
-        return self._whole(CROSS_FITTED, entry, self.table.known.unlabeled)
-
-    def _whole(self, stage: str, entry: Entry, unlabeled: Index) -> Task:
-        """Return a fit to all labelled rows that holds out none.
-
-        The classifier is cross-fitted in splits of the comparison, so that it and the baseline
-        predict the same rows after training on the same rows.
-        """
-        labeled = self.table.known.labeled
-        rows = _rows_for(entry, labeled, unlabeled)
-        at = np.searchsorted(rows, labeled)
-        repeats = range(min(last_step(entry.estimator).n_repeats, self.repeats))
-        folds = [fold for repeat in repeats for fold in self.folds(repeat)]
-        cv = [(at[fold.train], at[fold.test]) for fold in folds]
-        return Task(stage, entry, 0, rows, rows[:0], cv)
-
-    def split(self, number: int) -> Fold:
-        """Return a split by its number, which counts over the repeats."""
-        repeat, fold = divmod(number, self.n_folds)
-        return self.folds(repeat)[fold]
-
-    def _part(self, train: Index, share: float, number: int) -> Index:
-        """Return a part of the training rows of each class; larger parts include smaller ones.
-
-        Every part includes the chosen rows.
-        """
-        rng, of_chosen = rng_for(self.seed, "labelled", number), self._are_chosen(train)
-        parts, train = [train[of_chosen]], train[~of_chosen]
-        codes = self.table.known.strata[train]
-        for code in np.unique(codes):
-            of_class = rng.permutation(train[codes == code])
-            parts.append(of_class[: round(share * len(of_class))])
-        return np.sort(np.concatenate(parts))
-
-    def _are_chosen(self, rows: Index) -> Mask:
-        """Return which of some labelled rows, given by position, were not drawn at random."""
-        chosen = self.table.chosen
-        if chosen is None:
-            return np.zeros(len(rows), dtype=bool)
-        return chosen[self.table.known.labeled[rows]]
-
-    @property
-    def _labeled_shares(self) -> list[float]:
-        """The shares of the labelled rows at which learning curves are computed."""
-        if len(self.table.drawn.labeled) < MIN_LABELED_FOR_CURVE:
-            return []
-        least, _ = self._rarest
-        return [s for s in LABELED_SHARES if round(s * least) >= MIN_OF_CLASS_FOR_CURVE]
-
-    @property
-    def _rarest(self) -> tuple[int, int]:
-        """The fewest rows of a stratum in a training set of the first repeat, and that stratum.
-
-        Chosen rows do not count, because every part of a training set has all of them.
-        """
-        least = self.class_counts(0, drawn=True).min(axis=0)
-        return int(least.min()), int(least.argmin())
-
-    def class_counts(self, repeat: int, *, drawn: bool = False) -> Index:
-        """Return the numbers of rows of each class in the training sets of a repeat.
-
-        All rows of a numeric target are one class. With ``drawn``, only labels drawn at random
-        count.
-        """
-        strata, trains = self.table.known.strata, [fold.train for fold in self.folds(repeat)]
-        if drawn:
-            trains = [train[~self._are_chosen(train)] for train in trains]
-        n_strata = int(strata.max()) + 1
-        return np.array([np.bincount(strata[train], minlength=n_strata) for train in trains])
-
-    def inner_folds(self, *, within: bool = False) -> int:
-        """Return the number of folds in which the default classifiers are tuned.
-
-        A training set of a further repeat in which some class has a single row does not count:
-        nothing can be tuned in it, and its repeat is not part of the result. ``within`` is for
-        tuning inside the folds that choose decision rules, if every class has enough rows for that.
-        """
-        counts = self.class_counts(0)
-        if counts.min() < 2:
-            if self.table.classes is None:
-                raise ValueError(
-                    f"Some training set has only {int(counts.min())} labelled rows, with which "
-                    "nothing can be tuned: label more rows, or use splits with larger training "
-                    "sets."
-                )
-            rarest = self.table.classes.tolist()[int(counts.min(axis=0).argmin())]
-            raise ValueError(
-                f"Some training set has only one labelled row of class {rarest!r}, with which "
-                "nothing can be tuned: label more rows of it (three are the least), or empty its "
-                "labels, so that its rows count as unlabelled."
-            )
-        least = self._fewest_to_tune
-        n_folds = min(least, MAX_INNER_FOLDS)
-        left = least - ceil(least / n_folds)
-        return min(left, n_folds) if within and left >= MIN_INNER_FOLDS else n_folds
-
-    @property
-    def rule_folds(self) -> int:
-        """Number of folds in which decision rules are chosen."""
-        return max(min(self._fewest_to_tune, MAX_INNER_FOLDS), MIN_INNER_FOLDS)
-
-    @property
-    def _fewest_to_tune(self) -> int:
-        """The fewest rows of a class in a training set that has two of every class."""
-        least = [self.class_counts(repeat).min(axis=1) for repeat in range(self.repeats)]
-        tunable = [number for number in np.concatenate(least).tolist() if number >= 2]
-        return min(tunable, default=1)
-
-    @property
-    def missing_points(self) -> list[str]:
-        """Sentences on the points of learning curves for which there are too few rows."""
-        if not self.curves or len(drawn := self._labeled_shares) == len(LABELED_SHARES):
-            return []
-        curve, n_labeled = "The learning curve over labelled rows", len(self.table.drawn.labeled)
-        if n_labeled < MIN_LABELED_FOR_CURVE:
-            return [f"{curve} needs {MIN_LABELED_FOR_CURVE} of them, and there are {n_labeled}."]
-        (least, code), lost = self._rarest, [s for s in LABELED_SHARES if s not in drawn]
-        name = self.table.labels.classes.tolist()[code]  # only classes can be too few
-        shares = " and ".join(f"{share:.0%}" for share in lost)
-        return [
-            f"{curve} is not drawn at {shares} of them: training sets have as few as {least} rows "
-            f"of class {name!r}, and {shares} of these are fewer than {MIN_OF_CLASS_FOR_CURVE}."
-        ]
-
-    def _curve_rounds(self) -> Iterator[list[Task]]:
-        table, folds = self.table, range(self.n_folds)
-        once, using = self.cross_fitted, [e for e in self.split_entries if e.uses_unlabeled]
-        order = rng_for(self.seed, "unlabelled").permutation(table.known.unlabeled)
-        for share in UNLABELED_SHARES if table.n_unlabeled and (using or once) else ():
-            part = order[: round(share * table.n_unlabeled)]
-            stage = f"{N_UNLABELED}={len(part)}"
-            tasks = self._round(stage, 0, using, folds, unlabeled=part)
-            # One more point in one repeat is enough for a slow fit; the point without unlabelled
-            # rows is known.
-            if share == UNLABELED_SHARES[-1]:
-                tasks += [self._whole(stage, _self_judged(e, n_repeats=1), part) for e in once]
-            yield tasks
-        for share in self._labeled_shares:
-            train = self.folds(0)[0].train
-            n_chosen = int(self._are_chosen(train).sum())
-            stage = f"{N_LABELED}={n_chosen + round(share * (len(train) - n_chosen))}"
-            yield self._round(stage, 0, self.split_entries, folds, share=share)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """What stored fits depend on; classifiers, repeats and curves may be added later.
-
-        Every part is a separate setting, because errors name the settings that differ.
-        """
-        table = self.table
-        counts = f"{table.n_labeled} of {table.n_rows} known"
-        return {
-            "X": f"{table.X.shape[0]} x {table.X.shape[1]}, {_checksum(table.X)}",
-            "labels": f"{counts}, {_checksum(table.y)}",
-            "groups": None if table.groups is None else _checksum(table.groups),
-            **({} if table.chosen is None else {"chosen": _checksum(table.chosen)}),
-            **({} if table.weight is None else {"shift": _checksum(table.weight)}),
-            "seed": int(self.seed),
-            "nested": bool(self.nested),
-            "cv": self._describe_folds(),
-            "data": {
-                entry.name: {
-                    "classifier": identity_of(entry.estimator, f"{entry.name!r}"),
-                    "uses_unlabeled": entry.uses_unlabeled,
-                }
-                for entry in self.entries
-            },
-        }
-
-    def _describe_folds(self) -> str:
-        folds = [(fold.train, fold.test) for fold in self.folds(0)]
-        splitter = "" if self.has_number_of_folds else f" of {type(self.cv).__name__}"
-        return f"{len(folds)} folds{splitter}, {_checksum(folds)}"
+    Every part is a separate setting, because errors name the settings that differ.
+    """
+    data = plan.table
+    counts = f"{data.n_labeled} of {data.n_rows} known"
+    folds = [(fold.train, fold.test) for fold in plan.folds[0]]
+    splitter = "" if is_number(plan.cv) else f" of {type(plan.cv).__name__}"
+    return {
+        "X": f"{data.X.shape[0]} x {data.X.shape[1]}, {_checksum(data.X)}",
+        "labels": f"{counts}, {_checksum(data.y)}",
+        "groups": None if data.groups is None else _checksum(data.groups),
+        **({} if data.chosen is None else {"chosen": _checksum(data.chosen)}),
+        **({} if data.weight is None else {"shift": _checksum(data.weight)}),
+        "seed": int(plan.seed),
+        "nested": bool(plan.nested),
+        "cv": f"{len(folds)} folds{splitter}, {_checksum(folds)}",
+        "data": {
+            entry.name: {
+                "classifier": identity_of(entry.estimator, f"{entry.name!r}"),
+                "uses_unlabeled": entry.uses_unlabeled,
+            }
+            for entry in plan.entries
+        },
+    }
 
 
 def _rows_for(entry: Entry, labeled: Index, unlabeled: Index) -> Index:
@@ -509,7 +470,7 @@ def _rows_for(entry: Entry, labeled: Index, unlabeled: Index) -> Index:
     return np.sort(np.concatenate([labeled, unlabeled])) if entry.uses_unlabeled else labeled
 
 
-def _self_judged(entry: Entry, **settings: Any) -> Entry:
+def self_judged(entry: Entry, **settings: Any) -> Entry:
     """Return an entry with other settings for a classifier that judges itself; else unchanged."""
     if not judges_itself(last_step(entry.estimator)):
         return entry

@@ -17,7 +17,15 @@ from typing import Any, Self
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, PlainRecord
-from primum.comparison.plan import ALL, CROSS_FITTED, N_LABELED, N_UNLABELED, ComparisonPlan
+from primum.comparison.plan import (
+    ALL,
+    CROSS_FITTED,
+    N_LABELED,
+    N_UNLABELED,
+    Plan,
+    judge_of,
+    plan_fits,
+)
 from primum.comparison.store import Unit
 from primum.comparison.words import BASELINE
 from primum.judging.difference import (
@@ -238,7 +246,7 @@ class Records:
 
     Attributes
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         What is compared.
     done : dict of unit to Fit
         The fits, the failed ones included.
@@ -252,7 +260,7 @@ class Records:
         Models that were fitted to all rows afterwards, by name.
     """
 
-    plan: ComparisonPlan
+    plan: Plan
     done: dict[Unit, Fit] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -319,7 +327,7 @@ class Records:
     @property
     def waiting(self) -> list[str]:
         """What is still to be fitted: the names of methods, and the learning curves."""
-        units = [task.unit for tasks in self.plan.rounds() for task in tasks]
+        units = [task.unit for tasks in plan_fits(self.plan) for task in tasks]
         stages = {unit[0] for unit in units if unit not in self.done}
         compared = [entry.name for entry in self.plan.methods]
         names = [name for name in compared if f"{ALL}/{name}" in stages]
@@ -339,7 +347,7 @@ class Records:
         """
         if loss.scoring != COST:
             return EQUIVALENT_SHARE if self.plan.table.numeric else PRACTICAL_EQUIVALENCE
-        judge = self.plan.judge(self.folds)
+        judge = judge_of(self.plan.table, self.folds)
         return float(f"{EQUIVALENT_COST * judge.size(joined(self.baselines), loss):.2g}")
 
     @property
@@ -419,7 +427,7 @@ class Records:
         if (both := self.beside_baseline(fit)) is None:
             return None
         mine, others = both
-        return self.plan.judge(mine.folds).difference(mine.all, others.all, loss)
+        return judge_of(self.plan.table, mine.folds).difference(mine.all, others.all, loss)
 
     @property
     def failures(self) -> list[FailedFit]:
@@ -489,7 +497,7 @@ def learning_curves(records: Records, loss: Loss, baseline_loss: float) -> list[
     ``baseline_loss`` is that of the whole comparison.
     """
     plan = records.plan
-    ends = {N_UNLABELED: plan.table.n_unlabeled, N_LABELED: len(plan.folds(0)[0].train)}
+    ends = {N_UNLABELED: plan.table.n_unlabeled, N_LABELED: len(plan.folds[0][0].train)}
     stages = {fit.stage for fit in records.done.values()} - {ALL, CROSS_FITTED}
     sizes = [(axis, int(size), f"{axis}={size}") for axis, size in (s.split("=") for s in stages)]
     sizes += [(axis, ends[axis], ALL) for axis in {axis for axis, *_ in sizes}]
@@ -526,10 +534,10 @@ def _split_points(
                 yield CurvePoint(axis, size, name, float(losses.mean()), float(error))
 
 
-def _weights_of_folds(plan: ComparisonPlan) -> list[Floats | None]:
+def _weights_of_folds(plan: Plan) -> list[Floats | None]:
     """Return the weights of the rows that the folds of the first repeat hold out (None: 1)."""
     weight = plan.table.labeled_weight
-    return [None if weight is None else weight[fold.test] for fold in plan.folds(0)]
+    return [None if weight is None else weight[fold.test] for fold in plan.folds[0]]
 
 
 def _own_points(

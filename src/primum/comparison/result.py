@@ -47,7 +47,7 @@ from primum.comparison.page import (
     comparison_page,
     plot_comparison,
 )
-from primum.comparison.plan import ALL, CROSS_FITTED, ComparisonPlan
+from primum.comparison.plan import ALL, CROSS_FITTED, Plan, judge_of, missing_points
 from primum.comparison.records import CurvePoint, FailedFit, OwnDifference, Records, learning_curves
 from primum.comparison.settle import (
     SettledComparison,
@@ -206,7 +206,7 @@ class Comparison:
     _labelled: Settlement | None = field(default=None, repr=False, compare=False)
 
     @property
-    def plan(self) -> ComparisonPlan:
+    def plan(self) -> Plan:
         """What was compared."""
         return self.records.plan
 
@@ -240,7 +240,7 @@ class Comparison:
             if self._lacks_scores(entry)
         ]
         failed = [failure.text for failure in self.failures]
-        splits, curves = self._without_baselines, self.plan.missing_points
+        splits, curves = self._without_baselines, missing_points(self.plan)
         rare = [] if (rare := self.plan.table.rare) is None else [rare.text]
         return [*rare, *self.records.left_out, *without, *splits, *failed, *curves]
 
@@ -327,7 +327,7 @@ class Comparison:
     @cached_property
     def _judge(self) -> HeldOut:
         """The judge of the predictions of all splits."""
-        return self.plan.judge(self.records.folds, self.equivalence)
+        return judge_of(self.plan.table, self.records.folds, self.equivalence)
 
     @cached_property
     def _baseline(self) -> Predictions:
@@ -353,7 +353,7 @@ class Comparison:
         if both is None:
             judge, mine, others = self._judge, self._predictions(entry), self._baseline
         else:
-            judge = self.plan.judge(both[0].folds, self.equivalence)
+            judge = judge_of(self.plan.table, both[0].folds, self.equivalence)
             mine, others = (one.all for one in both)
         difference = judge.difference(mine, others, self.loss)
         if self.loss.scoring != "accuracy":

@@ -33,8 +33,11 @@ from primum.comparison.decision import is_ruled
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
-    ComparisonPlan,
+    Plan,
     Task,
+    fit_holding_out_none,
+    identity_of_fits,
+    plan_fits,
     seeded,
 )
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records, stored
@@ -93,7 +96,7 @@ OWN, SUPERVISED = "own", "supervised"
 
 
 def run_comparison(
-    plan: ComparisonPlan,
+    plan: Plan,
     *,
     folder: str | Path | None = None,
     resume: bool = False,
@@ -107,7 +110,7 @@ def run_comparison(
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The fits.
     folder : path, optional
         Where they are stored; an interrupted comparison continues there with ``resume=True``.
@@ -137,7 +140,7 @@ def run_comparison(
     packages = distributions_of([entry.estimator for entry in plan.entries])
     with ResultStore(
         folder,
-        plan.config,
+        identity_of_fits(plan),
         resume=resume,
         packages=packages,
         part_of=lambda name: name.partition("/")[2],
@@ -150,7 +153,7 @@ def run_comparison(
 class _Run:
     """The fits of a plan, within a time budget."""
 
-    plan: ComparisonPlan
+    plan: Plan
     n_jobs: int
     time_budget: float | None
     verbose: bool
@@ -165,7 +168,7 @@ class _Run:
         return Records(self.plan)
 
     def all_rounds(self, stored: Fits, store: ResultStore | None) -> Records:
-        records, rounds = self.records, list(self.plan.rounds())
+        records, rounds = self.records, plan_fits(self.plan)
         with self._time_left(rounds, stored) as left:
             for unit, fit in self._work(rounds, stored):
                 if left is not None:
@@ -204,8 +207,12 @@ class _Run:
             missing.append([task for task in tasks if task.unit not in stored])
         if self.time_budget is None:
             whole = sorted((task for tasks in missing for task in tasks), key=lambda t: t.turn)
-            first = [task for task in whole if self.plan.is_first(task)]
-            rest = [task for task in whole if not self.plan.is_first(task)]
+            # The verdict on safe stacks, if there are any, depends on these fits.
+            names = {e.name for e in (*self.plan.baselines, *self.plan.first_methods)}
+            stages = (ALL, CROSS_FITTED) if self.plan.first_methods else ()
+            is_first = [t.stage in stages and t.entry.name in names for t in whole]
+            first = [task for task, now in zip(whole, is_first, strict=True) if now]
+            rest = [task for task, now in zip(whole, is_first, strict=True) if not now]
             yield from self._run_parallel(first)
             self._answer_first(rest)
             yield from self._run_parallel(rest)
@@ -339,10 +346,10 @@ class Shared:
     folder: str | None = None
 
     @classmethod
-    def of(cls, plan: ComparisonPlan) -> "Shared":
+    def of(cls, plan: Plan) -> "Shared":
         """Return what the fits of a plan share."""
         names = frozenset(entry.name for entry in plan.baselines)
-        return cls(plan.table, plan.probe, names, plan.seed)
+        return cls(replace(plan.table, problem=None), plan.probe, names, plan.seed)
 
     def rows(self, numbers: Index) -> Any:
         """Return some rows of the table."""
@@ -387,12 +394,12 @@ def is_kept(task: Task) -> bool:
     return task.stage == CROSS_FITTED and task.entry.is_of_primum
 
 
-def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
+def fit_whole(plan: Plan, entry: Entry) -> Any:
     """Return a method that judges itself, fitted to all rows as in a comparison.
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The comparison.
     entry : Entry
         The method.
@@ -403,7 +410,8 @@ def fit_whole(plan: ComparisonPlan, entry: Entry) -> Any:
         The method, fitted to the names of classes.
     """
     with one_blas_thread():
-        return _fitted(plan.cross_fitting(entry), Shared.of(plan), None)
+        task = fit_holding_out_none(plan, CROSS_FITTED, entry, plan.table.known.unlabeled)
+        return _fitted(task, Shared.of(plan), None)
 
 
 def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:

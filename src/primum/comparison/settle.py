@@ -22,7 +22,7 @@ from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
 from primum._words import counted, wrapped
 from primum.comparison.model import Models, can_be_averaged, fit_to_all
-from primum.comparison.plan import ComparisonPlan
+from primum.comparison.plan import Plan
 from primum.comparison.run import OWN, SUPERVISED
 from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
 from primum.judging.difference import Disagreement
@@ -289,7 +289,7 @@ def settlement_of(result: "Comparison", models: Models, duels: Sequence[Duel]) -
     )
 
 
-def _order_of(plan: ComparisonPlan, duels: Sequence[Duel], n_rows: int) -> int:
+def _order_of(plan: Plan, duels: Sequence[Duel], n_rows: int) -> int:
     """Return the seed of an order of n_rows rows that is fresh for the models of some pairs."""
     table = plan.table
     named = {name for duel in duels for name, _ in (duel.challenger, duel.baseline)}
@@ -299,7 +299,7 @@ def _order_of(plan: ComparisonPlan, duels: Sequence[Duel], n_rows: int) -> int:
         [plan.seed, plan.nested, n_rows],
         [X, table.y, table.groups, table.chosen, table.weight],
         [[entry.name, entry.estimator] for entry in models],
-        [fold.test for fold in plan.folds(0)],
+        [fold.test for fold in plan.folds[0]],
     )
 
 
@@ -587,7 +587,7 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     labels = replace(table.labels, labeled=labeled, unlabeled=unlabeled, codes=codes[labeled])
     rows = replace(table, known=labels, chosen=chosen)
-    return fit_to_all(replace(plan, table=rows, _folds={}), name, result.prepare)
+    return fit_to_all(replace(plan, table=rows), name, result.prepare)
 
 
 def settlement_part(settling: SettledComparison, recommended: str) -> ReplaceablePart:

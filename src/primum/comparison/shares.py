@@ -14,7 +14,7 @@ import numpy as np
 from primum._sklearn import take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index
-from primum.comparison.plan import ComparisonPlan, rng_for, seeded
+from primum.comparison.plan import Plan, rng_for, seeded
 from primum.comparison.run import fit_entry
 from primum.judging.drift import (
     Drift,
@@ -61,7 +61,7 @@ def assumption_in_words(
     return text
 
 
-def check_shift(shift: str, plan: ComparisonPlan) -> None:
+def check_shift(shift: str, plan: Plan) -> None:
     """Raise an error for an unknown shift, or if rows cannot be weighted for it."""
     if shift not in SHIFTS:
         raise ValueError(f"shift must be 'none', 'label' or 'covariate', got {shift!r}.")
@@ -86,13 +86,13 @@ def check_shift(shift: str, plan: ComparisonPlan) -> None:
 
 
 def with_shift(
-    plan: ComparisonPlan, shift: str, prepare: object
-) -> tuple[ComparisonPlan, ShiftWeights | None, list[str]]:
+    plan: Plan, shift: str, prepare: object
+) -> tuple[Plan, ShiftWeights | None, list[str]]:
     """Return a plan whose labelled rows are weighted, the weights, and what is left out.
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The plan, without weights.
     shift : {"none", "label", "covariate"}
         How labelled and unlabelled rows differ.
@@ -101,7 +101,7 @@ def with_shift(
 
     Returns
     -------
-    ComparisonPlan, ShiftWeights or None, list of str
+    Plan, ShiftWeights or None, list of str
         The plan, the weights, and sentences on methods left out for not supporting weights. Without
         overlap, or if no mixture of the classes explains the unlabelled rows, weights are refused:
         the plan is unchanged, and the weights say why.
@@ -153,12 +153,12 @@ def with_shift(
     return replace(plan, table=replace(table, weight=weight), methods=weighed), weights, left_out
 
 
-def shares_in(plan: ComparisonPlan, shift: str) -> EstimatedShares | None:
+def shares_in(plan: Plan, shift: str) -> EstimatedShares | None:
     """Return the class shares of the unlabelled rows; None if there are none.
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The plan, with the weights of the shift.
     shift : {"none", "label", "covariate"}
         How labelled and unlabelled rows differ, which determines the estimator.
@@ -188,7 +188,7 @@ def unknown_shares(shares: EstimatedShares | None, shift: str) -> EstimatedShare
     return replace(shares, classes=classes, method="unknown", assumption=why)
 
 
-def _shares_of_others(plan: ComparisonPlan, shift: str) -> EstimatedShares:
+def _shares_of_others(plan: Plan, shift: str) -> EstimatedShares:
     """Return the class shares among all rows whose labels were not drawn at random."""
     classes = plan.table.labels.classes
     if shift == LABEL:  # classes are handled one by one, so that their weights cancel
@@ -207,12 +207,12 @@ def _with_every_class(scored: CrossFittedScores, classes: AnyArray) -> CrossFitt
     return scored
 
 
-def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
+def fold_scores(plan: Plan) -> CrossFittedScores:
     """Return the scores of the baseline for rows that its models were not trained on.
 
     Parameters
     ----------
-    plan : ComparisonPlan
+    plan : Plan
         The comparison.
 
     Returns
@@ -221,7 +221,7 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
         Scores of the rows that the folds of the first repeat hold out, and of all rows whose labels
         were not drawn at random.
     """
-    table, folds = plan.table, plan.folds(0)
+    table, folds = plan.table, plan.folds[0]
     rows, others = scored_rows(plan)
     with one_blas_thread():
         scored = [_scores_of(plan, number, others) for number in range(len(folds))]
@@ -237,12 +237,12 @@ def fold_scores(plan: ComparisonPlan) -> CrossFittedScores:
     )
 
 
-def scored_rows(plan: ComparisonPlan) -> tuple[Index, Index]:
+def scored_rows(plan: Plan) -> tuple[Index, Index]:
     """Return the rows that folds hold out, and other rows, of which ``fold_scores`` has scores."""
     others = plan.table.drawn.unlabeled
     if len(others) > MAX_SCORED:
         others = np.sort(rng_for(plan.seed, "shares").choice(others, MAX_SCORED, replace=False))
-    held_out = np.concatenate([fold.test for fold in plan.folds(0)])
+    held_out = np.concatenate([fold.test for fold in plan.folds[0]])
     return plan.table.labels.labeled[held_out], others
 
 
@@ -253,22 +253,22 @@ def _units(rows: Index, groups: AnyArray | None) -> AnyArray | None:
     return None if len(np.unique(rows)) == len(rows) else rows
 
 
-def _n_groups(plan: ComparisonPlan) -> int | None:
+def _n_groups(plan: Plan) -> int | None:
     """Return the number of groups of the rows whose labels were not drawn at random."""
     groups = plan.table.groups
     return None if groups is None else len(np.unique(groups[plan.table.drawn.unlabeled]))
 
 
-def _scores_of(plan: ComparisonPlan, number: int, others: Index) -> tuple[Floats, Floats]:
+def _scores_of(plan: Plan, number: int, others: Index) -> tuple[Floats, Floats]:
     """Return the scores of held-out and of other rows by the baseline of a fold."""
-    table, fold = plan.table, plan.folds(0)[number]
+    table, fold = plan.table, plan.folds[0][number]
     both = np.concatenate([table.labels.labeled[fold.test], others])
     X = take_rows(table.X, both)
     scores = np.mean([_scored(plan, e, fold, number, X) for e in plan.baselines], axis=0)
     return scores[: len(fold.test)], scores[len(fold.test) :]
 
 
-def _scored(plan: ComparisonPlan, entry: Entry, fold: Fold, number: int, X: object) -> Floats:
+def _scored(plan: Plan, entry: Entry, fold: Fold, number: int, X: object) -> Floats:
     """Return the scores of rows by one baseline, fitted to the drawn labels of a fold."""
     table = plan.table
     train = table.labels.labeled[fold.train]
