@@ -70,6 +70,7 @@ def write_comparison(folder):
         methods=[(EVIL, primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
         baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
+        curves=True,
         verbose=False,
     )
     asked = result.settlement

@@ -182,7 +182,7 @@ def test_what_the_unlabelled_rows_contribute_is_compared_with_the_twin():
 
 def test_everything_is_plain_json_and_in_words():
     X, y = partly()
-    result = primum.compare(X, y, **QUICK)
+    result = primum.compare(X, y, **QUICK, curves=True)
     found = json.loads(json.dumps(result.to_dict()))
     assert found["n_labeled"] == 40
     assert {point["axis"] for point in found["curves"]} == {"n_unlabeled"}
@@ -199,7 +199,8 @@ def test_everything_is_plain_json_and_in_words():
 
 def test_curves_over_labelled_rows_need_enough_of_them():
     X, y = partly(100, 20)
-    result = primum.compare(X, y, **{**QUICK, "n_repeats": 1})
+    assert primum.compare(X, y, **QUICK).curves == []  # by default there are none
+    result = primum.compare(X, y, **QUICK, curves=True)
     sizes = {p.n for p in result.curves if p.axis == "n_labeled"}
     assert sizes == {20, 40, 80}
     names = {p.name for p in result.curves if p.axis == "n_labeled"}
@@ -499,7 +500,7 @@ def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
     X, y = partly(40, 60)
     safe = SafeClassifier(["spreading"], n_repeats=1, random_state=0)
     options = {**QUICK, "methods": [("safe", safe), *METHODS], "prepare": None, "n_repeats": 1}
-    result = primum.compare(X, y, **options)
+    result = primum.compare(X, y, **options, curves=True)
     own = result.fit("safe").verdict_
     found = {method.name: method for method in result.methods}
     assert found["safe"].twin.difference == own.supervised.difference
@@ -507,7 +508,7 @@ def test_the_safe_stack_is_judged_by_its_cross_fitted_scores_unless_nested():
         found["baseline"].loss + found["safe"].verdict.difference.mean
     )
     assert [p.n for p in result.curves if p.name == "safe"] == [0, 15, 60]
-    nested = primum.compare(X, y, **options, nested=True, curves=False)
+    nested = primum.compare(X, y, **options, nested=True)
     assert nested.table.loc["safe", "splits"] == 5
     assert ("all/safe", 4) in nested.records.done
 

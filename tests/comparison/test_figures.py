@@ -16,6 +16,7 @@ def test_the_figure_shows_every_method_and_curve():
         methods=[("learning", primum.SelfLearningClassifier()), ("icls", primum.ICLSClassifier())],
         baseline=[("logistic", LogisticRegression())],
         n_repeats=1,
+        curves=True,
         verbose=False,
     )
     changes, unlabeled, labeled = result.plot().axes

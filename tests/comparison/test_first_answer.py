@@ -48,7 +48,7 @@ def said(events):
 
 @pytest.mark.parametrize("options", [{}, {"nested": True}, {"time_budget": 1e6}])
 def test_nothing_else_is_fitted_before_it_and_nothing_twice(events, options):
-    primum.compare(*partly(), **SETTINGS, **options)
+    primum.compare(*partly(), **SETTINGS, **options, curves=True)
     (text,) = said(events)
     before, after = events[: events.index(text)], events[events.index(text) + 1 :]
     assert {name for _, name, _ in before} == {"ridge", "logistic", "safe stack"}
@@ -59,7 +59,7 @@ def test_nothing_else_is_fitted_before_it_and_nothing_twice(events, options):
 
 
 def test_it_says_what_the_final_answer_says_of_the_two(events):
-    result = primum.compare(*partly(), **SETTINGS)
+    result = primum.compare(*partly(), **SETTINGS, curves=True)
     text = " ".join(said(events)[0].split())
     assert text.startswith(f"{SAID} Still running: near, the learning curves.")
     rows = {method.name: method for method in result.methods}
@@ -83,13 +83,13 @@ def test_the_final_answer_does_not_depend_on_it(events, capsys):
 
 @pytest.mark.parametrize("methods", [[SAFE], [NEAR]], ids=["nothing follows", "no safe stack"])
 def test_there_is_none_where_it_would_be_the_final_one_or_has_no_stack(events, methods):
-    primum.compare(*partly(), **{**SETTINGS, "methods": methods}, curves=False)
+    primum.compare(*partly(), **{**SETTINGS, "methods": methods})
     assert said(events) == []
 
 
 def test_a_stored_comparison_has_it_only_if_something_is_left_to_fit(events, tmp_path):
     X, y = partly()
-    stored = {**SETTINGS, "curves": False, "folder": tmp_path}
+    stored = {**SETTINGS, "folder": tmp_path}
     primum.compare(X, y, **stored)
     first = said(events)
     primum.compare(X, y, **stored, resume=True)
@@ -104,7 +104,7 @@ def test_a_stored_comparison_has_it_only_if_something_is_left_to_fit(events, tmp
 
 def test_it_announces_no_curves_that_the_rows_do_not_allow(events):
     few = {**SETTINGS, "methods": [NEAR, ("safe stack", SafeClassifier(["forest"], cv=3))]}
-    primum.compare(*partly(n_labeled=20, n_unlabeled=0), **few)
+    primum.compare(*partly(n_labeled=20, n_unlabeled=0), **few, curves=True)
     (text,) = said(events)
     assert f"{SAID} Still running: near. " in " ".join(text.split())
     after = events[events.index(text) + 1 :]
@@ -124,7 +124,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 def test_a_stack_that_failed_has_none(events):
     stack = SafeClassifier(["spreading"], baseline=("own", Failing()))
     settings = {**SETTINGS, "methods": [("safe stack", stack), NEAR]}
-    result = primum.compare(*partly(), **settings, nested=True, curves=False)
+    result = primum.compare(*partly(), **settings, nested=True)
     assert "safe stack" in {failure.name for failure in result.failures}
     assert said(events) == []
 
@@ -132,7 +132,7 @@ def test_a_stack_that_failed_has_none(events):
 def test_rows_that_seem_to_belong_together_withhold_it_too(events):
     X, y = partly(60, 240)
     person = np.where(y >= 0, np.arange(len(y)) % 6, 6 + np.arange(len(y)) % 24)
-    primum.compare(np.column_stack([X, person]), y, **SETTINGS, curves=False)
+    primum.compare(np.column_stack([X, person]), y, **SETTINGS)
     (text,) = said(events)
     assert "\nWarning: " in text
     assert "whether anything is better cannot be said yet." in " ".join(text.split())
@@ -143,7 +143,7 @@ def test_numbers_are_in_their_unit(events):
     X = rng.normal(size=(90, 3))
     y = np.where(np.arange(90) < 50, X @ [1.0, 2.0, 0.0] + rng.normal(size=90), np.nan)
     methods = [("safe stack", SafeRegressor(["forest"], cv=3, n_repeats=1)), "forest"]
-    result = primum.compare(X, y, methods=methods, n_repeats=1, curves=False)
+    result = primum.compare(X, y, methods=methods, n_repeats=1)
     loss = result.methods[0].loss
     (text,) = said(events)
     assert SAID in " ".join(text.split())
@@ -155,7 +155,7 @@ def test_a_progress_bar_does_not_destroy_it(monkeypatch):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
-    primum.compare(*partly(), **SETTINGS, curves=False)
+    primum.compare(*partly(), **SETTINGS)
     shown = screen.getvalue()
     start = shown.index("First answer")
     lines = shown[start : shown.index("\n\n", start)].split("\n")
@@ -166,7 +166,7 @@ def test_a_progress_bar_does_not_destroy_it(monkeypatch):
 
 
 def test_it_is_printed_to_stderr(capsys):
-    primum.compare(*partly(), **SETTINGS, curves=False)
+    primum.compare(*partly(), **SETTINGS)
     streams = capsys.readouterr()
     assert "First answer" in streams.err
     assert streams.out == ""

@@ -125,7 +125,7 @@ def test_splits_without_the_baseline_do_not_count():
 
 def test_the_curve_of_a_stack_ends_at_its_verdict():
     table, _ = visitors()
-    result = primum.compare(table, target="stays", baseline=BASELINES, **QUICK)
+    result = primum.compare(table, target="stays", baseline=BASELINES, curves=True, **QUICK)
     loss = {(point.name, point.n): point.loss for point in result.curves}
     change = loss["stack", 120] - loss["baseline", 120]
     assert change == pytest.approx(judged(result).difference.mean)

@@ -228,7 +228,7 @@ RUN_OPTIONS = options.with_options(
     ),
     click.option(
         "--curves/--no-curves",
-        default=True,
+        default=False,
         help="Draw learning curves over the number of unlabelled rows.",
     ),
     click.option(

@@ -75,7 +75,7 @@ def compare(
     rare_classes: str | None = None,
     shift: str = "none",
     independent_rows: bool = False,
-    curves: bool = True,
+    curves: bool = False,
     nested: bool = False,
     equivalence: float | None = None,
     level: float = LEVEL,
@@ -197,7 +197,7 @@ def compare(
         column seem to have been labelled together, such as the diary entries of one person, or
         if labelled rows are copies, the verdict asks for the groups, and nothing is claimed; see
         Notes.
-    curves : bool, default=True
+    curves : bool, default=False
         Whether to compute learning curves over the number of unlabelled rows and, with at least 80
         labelled rows, of labelled rows, as far as every class keeps three of them.
     nested : bool, default=False
