@@ -130,3 +130,30 @@ def test_a_nearly_constant_column_does_not_hide_weak_directions_of_others(rng):
     assert coordinates(X[:, :3]).basis.shape[1] == 3
     assert coordinates(X).basis.shape[1] == 4
     assert coordinates(np.c_[X, x + other]).basis.shape[1] == 4
+
+
+@pytest.mark.parametrize("weight", [None, "over six orders"])
+@pytest.mark.parametrize("mean", [0.0, 1e5])
+@pytest.mark.parametrize("strength", [1e-6, 1e-7, 1e-9])
+def test_nearly_collinear_rows_are_orthonormal_in_extended_precision(rng, strength, mean, weight):
+    """Up to the rounding of values and of the mean, which the condition of the rows amplifies."""
+    X = rng.normal(size=(10_000, 8)) + mean
+    X[:, 1] = 3.0 - X[:, 0] + strength * rng.normal(size=len(X))
+    X *= np.geomspace(1e-3, 1e3, 8)
+    weight = weight and 10.0 ** rng.uniform(-3, 3, len(X))
+    c = coordinates(X, weight=weight)
+    w = np.ones(len(X)) if weight is None else weight
+    rows = np.column_stack([np.ones(len(X)), X - c.center.astype(np.longdouble)])
+    Z = rows @ c.full_basis.astype(np.longdouble)
+    off = np.asarray(Z.T @ (w[:, None] * Z) - np.eye(9), dtype=float)
+    assert np.abs(off).max() < np.finfo(float).eps * (10 + mean) / strength
+
+
+@pytest.mark.parametrize(("strength", "passes"), [(1e-6, 2), (1e-13, 4), (0.0, 4)])
+def test_collinear_rows_are_read_few_times(rng, strength, passes):
+    """Their moments and a Gram matrix; if directions may be missing, two more."""
+    x, z, other = rng.normal(size=(3, 20_000))
+    rows = ArrayRows(np.column_stack([x, x + strength * z, other]))
+    c = coordinates_of([rows], alpha=0.0, fit_intercept=True)
+    assert c.basis.shape[1] == (3 if strength == 1e-6 else 2)
+    assert rows.passes == passes

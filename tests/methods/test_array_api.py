@@ -285,6 +285,25 @@ def test_equal_rows_are_found_there_too(asarray, monkeypatch):
     np.testing.assert_allclose(to_numpy(fitted.coef_), expected.coef_, atol=1e-10)
 
 
+@pytest.mark.parametrize("weak", [1e-6, 0.0], ids=["nearly", "exactly"])
+def test_collinear_rows_are_factorised_where_they_are(weak, asarray, monkeypatch):
+    X, y, X_u = problem()
+    for rows in (X, X_u):
+        rows[:, 1] = 3.0 - rows[:, 0] + weak * rows[:, 1]
+    expected = ICLSClassifier().fit(X, y, X_unlabeled=X_u)
+    fetched = []
+
+    def counted(values):
+        fetched.append(np.prod(values.shape))
+        return to_numpy(values)
+
+    monkeypatch.setattr("primum.equations.coordinates.to_numpy", counted)
+    with sklearn.config_context(array_api_dispatch=True):
+        clf = ICLSClassifier().fit(asarray(X), asarray(y), X_unlabeled=asarray(X_u))
+    assert max(fetched) <= 6 * 6
+    np.testing.assert_allclose(to_numpy(clf.coef_), expected.coef_, rtol=1e-6)
+
+
 def test_a_value_that_is_no_number_is_refused(asarray):
     X, y, X_u = problem()
     X_u[4_321, 2] = np.nan

@@ -11,9 +11,18 @@ a basis T with ``T'A T = I`` turns the least-squares coefficients of any labelli
 T comes from the Cholesky factor of A with its columns scaled to unit length (so the units of
 the features do not matter), and is corrected once more from the rows if A is ill-conditioned:
 this undoes the rounding of A, as in CholeskyQR2 (Yamamoto et al. 2015). If the scatter is singular
-or nearly so, A is not used at all: a QR factorisation of the rows, block by block, followed by an
-SVD gives the rank, and beta is the minimum-norm coefficient vector. Sparse rows are not densified
-for this: their rank is read off the eigenvalues of the scatter, as far as its rounding allows.
+or nearly so, its Gram matrix in coordinates that suit the rows, computed in one pass wherever they
+are, takes its place (``_factor_rows``). With the scaled, centred rows Z, the eigenvectors V of
+their scatter Z'Z and roots r of its eigenvalues, which are at least as large as their rounding,
+
+    G = (Z V / r)'(Z V / r)
+
+has eigenvalues near 1 where Z'Z is accurate, and small ones elsewhere, which it shows to as many
+digits again. So Z has the singular values of ``G^(1/2) diag(r) V'``. They give the rank, and beta
+is the minimum-norm coefficient vector. If some of them are too small for G, too, a second pass
+repeats this from there. Its products with the rows have the accuracy of a QR factorisation of the
+rows, which no array library computes nearly as fast. Sparse rows are not densified for this: their
+rank is read off the eigenvalues of the scatter, as far as its rounding allows.
 Constant columns are excluded from the start, so they do not affect the others.
 
 A ridge makes A regular, but says nothing about directions that the rows leave open. If no row
@@ -234,7 +243,7 @@ def coordinates_of(
         by_products = _factor_spectrum(columns, C, rounding, parts)
         if by_products is not None:
             return by_products
-    return _factor_rows(columns, rounding, parts)
+    return _factor_rows(columns, C, rounding, parts)
 
 
 @dataclass(frozen=True)
@@ -249,14 +258,10 @@ class ScaledColumns:
     scale: Floats
     noise: Floats
 
-    def coordinates(self, part: Factors, shift: Floats | None = None) -> Coordinates:
-        """Return (basis, inverse) of the columns as coordinates of all; ``shift`` is a new mean."""
-        center = self.plain.center
-        basis, inverse = of_all_columns(part, self.varying, len(center))
-        if shift is not None:
-            center = center.copy()
-            center[self.varying] += shift
-        return replace(self.plain, center=center, basis=basis, inverse=inverse)
+    def coordinates(self, part: Factors) -> Coordinates:
+        """Return (basis, inverse) of the columns as coordinates of all."""
+        basis, inverse = of_all_columns(part, self.varying, len(self.plain.center))
+        return replace(self.plain, basis=basis, inverse=inverse)
 
 
 def of_all_columns(part: Factors, varying: Index, n_columns: int) -> Factors:
@@ -340,34 +345,41 @@ def _factor_spectrum(
     return corrected(columns.coordinates(part), parts)
 
 
-def _factor_rows(columns: ScaledColumns, rounding: float, parts: Sequence[Rows]) -> Coordinates:
-    """Return a factorisation of the rows themselves, to which the ridge is added afterwards.
+def _factor_rows(
+    columns: ScaledColumns, C: Floats, rounding: float, parts: Sequence[Rows]
+) -> Coordinates:
+    """Return a factorisation from one or two Gram matrices of the rows in suitable coordinates.
 
-    With an intercept, rows get a leading 1. The first row of the triangle then holds what is left
-    of the mean, which a sum over all rows gives only up to rounding; the rest is the triangle of
-    the rows about their mean. Without the leading 1, the difference of two collinear columns would
-    look like a direction.
+    C (v, v) is the scatter of the columns. The ridge is added afterwards. With an intercept, rows
+    get a leading 1. The first row of the Gram matrix then holds what is left of the mean, which a
+    sum over all rows gives only up to rounding. Without the leading 1, the difference of two
+    collinear columns would look like a direction.
     """
-    first, varying, scale = int(columns.plain.fit_intercept), columns.varying, columns.scale
-    center = columns.plain.center[varying]
-
-    def triangle(block: Block) -> Floats:
-        """Return the triangle of some rows, factorised in parts."""
-        triangles = []
-        for part in block.split(SPARSE_ROWS_AT_ONCE):
-            Z = np.ones((part.n_rows, first + len(varying)))
-            np.divide(to_numpy(part.X)[:, varying] - center, scale, out=Z[:, first:])
-            if part.weight is not None:
-                Z *= np.sqrt(part.weight)[:, None]
-            triangles.append(np.asarray(np.linalg.qr(Z, mode="r")))
-        return reduce(_stack, triangles)
-
-    R = reduce_parts(parts, triangle, _stack)
-    _, values, Vt = np.linalg.svd(R[first:, first:], full_matrices=False)
-    kept = determined(values, Vt.T, columns.noise, rounding)
-    part = shortest(Vt[kept].T, values[kept], scale, columns.plain.ridge)
-    shift = R[0, 1:] / R[0, 0] * scale if first else None
-    return corrected(columns.coordinates(part, shift), parts)
+    plain, scale, first = columns.plain, columns.scale, int(columns.plain.fit_intercept)
+    frame = Frame(plain.center, plain.fit_intercept)  # products of near rows would cancel, too
+    squares, V = np.linalg.eigh(C / scale / scale[:, None])
+    values = np.sqrt(np.maximum(squares, 0.0))
+    # Eigenvalues of the scatter are known up to its rounding. The first Gram matrix magnifies the
+    # smallest to numbers of about 1 or less, and the second, what is still too small in the first.
+    for known in (rounding**0.5, rounding):
+        roots = np.maximum(values, known * values.max())
+        start = columns.coordinates((V / roots / scale[:, None], (V * roots).T * scale))
+        kernel = _gram_of(frame, start.full_basis, densify=True)
+        G = reduce_parts(parts, kernel, np.add)
+        left = G[0, 1:] if first else np.zeros(len(G))  # of the mean
+        G = G[first:, first:] - np.outer(left, left)
+        squares, U = np.linalg.eigh(G)
+        root = np.sqrt(np.maximum(squares, 0.0))[:, None] * U.T
+        _, values, Vt = np.linalg.svd((root * roots) @ V.T)
+        V, accurate = Vt.T, squares[0] > MIN_ACCURATE_RCOND * squares[-1]
+        if accurate:
+            break
+    center = plain.center + left @ start.inverse / plain.weight**0.5
+    kept = determined(values, V, columns.noise, rounding)
+    if accurate and kept.all() and plain.ridge == 0:
+        return _orthonormal(replace(start, center=center), G)
+    part = shortest(V[:, kept], values[kept], scale, plain.ridge)
+    return corrected(replace(columns.coordinates(part), center=center), parts)
 
 
 def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> Factors:
@@ -389,10 +401,6 @@ def shortest(V: Floats, values: Floats, scale: Floats, ridge: float = 0.0) -> Fa
     return solve_triangular(triangle, span.T, trans="T").T, triangle @ span.T
 
 
-def _stack(R: Floats, other: Floats) -> Floats:
-    return np.asarray(np.linalg.qr(np.vstack([R, other]), mode="r"))
-
-
 def corrected(coordinates: Coordinates, parts: Sequence[Rows]) -> Coordinates:
     """Return coordinates with ``T'A T`` recomputed from the rows and made the identity."""
     basis, ridge = coordinates.basis, coordinates.ridge
@@ -402,20 +410,30 @@ def corrected(coordinates: Coordinates, parts: Sequence[Rows]) -> Coordinates:
     kernel = _gram_of(frame, basis)
     grams = [rows.map_reduce(kernel, np.add) for rows in parts if rows.n_rows]
     G = reduce(np.add, grams if ridge == 0 else [ridge * (basis.T @ basis), *grams])
+    return _orthonormal(coordinates, G)
+
+
+def _orthonormal(coordinates: Coordinates, G: Floats) -> Coordinates:
+    """Return coordinates that make G (k, k), the ``T'A T`` of given ones, the identity."""
     L = np.linalg.cholesky(G)
     # L.T is L in Fortran order, so LAPACK and BLAS need no copy of the triangle.
-    basis = lapack.dtrtrs(L.T, basis.T, lower=0, trans=1)[0].T
+    basis = lapack.dtrtrs(L.T, coordinates.basis.T, lower=0, trans=1)[0].T
     inverse = blas.dtrmm(1.0, L.T, coordinates.inverse, lower=0)
     return replace(coordinates, basis=basis, inverse=inverse)
 
 
-def _gram_of(frame: Frame, basis: Floats) -> Callable[[Block], Floats]:
-    """Return the kernel of the Gram matrix of the rows' products with a basis."""
+def _gram_of(frame: Frame, basis: Floats, *, densify: bool = False) -> Callable[[Block], Floats]:
+    """Return the kernel of the Gram matrix of the rows' products with a basis (m, k).
+
+    If ``densify`` is True, sparse rows are made dense, a few at a time, to be centred exactly.
+    """
 
     def gram(block: Block) -> Floats:
         total = np.zeros((basis.shape[1], basis.shape[1]))
-        for part in block.split(SPARSE_ROWS_AT_ONCE) if sparse.issparse(block.X) else (block,):
-            view = View(part, frame)
+        is_sparse = sparse.issparse(block.X)
+        for part in block.split(SPARSE_ROWS_AT_ONCE) if is_sparse else (block,):
+            filled = replace(part, X=to_numpy(part.X)) if densify and is_sparse else part
+            view = View(filled, frame)
             Z = view.dot(basis)
             total += to_numpy(view.weighted(Z).T @ Z)
         return total
