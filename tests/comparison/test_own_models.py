@@ -4,6 +4,8 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -95,3 +97,42 @@ def test_the_stack_of_a_comparison_is_compared_with_its_baseline():
     stack = result.fit("safe stack")
     assert stack.baseline_.weights_ == {BOOSTING: 1.0}
     assert result.methods[1].verdict.difference == stack.verdict_.baseline.difference
+
+
+class Limited(ClassifierMixin, BaseEstimator):
+    """Refuses more rows than those of a split."""
+
+    def fit(self, X, y):
+        if len(X) > 35:
+            raise ValueError("no more than 35 rows")
+        self.model_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+@pytest.mark.parametrize("of", ["baseline", "methods"])
+@pytest.mark.parametrize("options", [{}, {"scoring": "f1", "positive": 1}])
+def test_a_model_that_fails_on_all_rows_alone_ends_no_report(of, options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(np.arange(120) < 40, X[:, 0] + rng.normal(size=120) > 0, -1)
+    models = {"methods": [("lda", LinearDiscriminantAnalysis(), False)]}
+    models |= {"baseline": [("logistic", LogisticRegression())]}
+    models[of] = [("limited", Limited(), False)[: 3 if of == "methods" else 2]]
+    quick = {"n_repeats": 1, "curves": False, "verbose": False}
+    result = primum.compare(X, y, **models, **options, **quick)
+    said = "fails on all rows, so it cannot be deployed: ValueError: no more than 35 rows"
+    assert [said in sentence for sentence in result.left_out] == [True]
+    assert (said in " ".join(str(result).split())) == (of == "baseline")
+    assert said in str(result.to_dict())
+    assert said in result.to_markdown()
+    assert result.changed is None
+    assert result.settlement is None
+    with pytest.raises(ValueError, match="no more than 35 rows"):
+        result.fit(of if of == "baseline" else "limited")

@@ -414,7 +414,11 @@ def comparison_of(changes, *, safe=("safe stack",), recommended="baseline", equi
     findings = Findings(compared, recommended, ERROR, 1000)
     records = SimpleNamespace(cross_fitted=dict.fromkeys(safe))
     return SimpleNamespace(
-        findings=findings, compared=compared, records=records, equivalence=equivalence
+        findings=findings,
+        compared=compared,
+        records=records,
+        equivalence=equivalence,
+        why_unfitted=lambda name: "",
     )
 
 

@@ -242,7 +242,17 @@ class Comparison:
         failed = [failure.text for failure in self.failures]
         splits, curves = self._without_baselines, missing_points(self.plan)
         rare = [] if (rare := self.plan.table.rare) is None else [rare.text]
+        asked = [BASELINE, *([] if self.findings.best is None else [self.findings.best.name])]
+        failed += self._failed_on_all(asked)
         return [*rare, *self.records.left_out, *without, *splits, *failed, *curves]
+
+    def _failed_on_all(self, names: list[str]) -> list[str]:
+        """Sentences on models that fail on all rows, which predict the unlabelled ones."""
+        if not self.plan.table.n_unlabeled:
+            return []
+        for name in names:
+            self.why_unfitted(name)
+        return [self._unfitted[name] for name in names if self._unfitted.get(name)]
 
     @property
     def _without_baselines(self) -> list[str]:
@@ -369,7 +379,7 @@ class Comparison:
         table, n_rows = self.plan.table, len(self.plan.probe)
         if name not in self.records.cross_fitted:
             return n_rows * self.records.changed(name) if n_rows else 0, n_rows
-        if not (table.n_unlabeled and can_be_averaged(self.plan.baselines, numeric=table.numeric)):
+        if not table.n_unlabeled or self.why_unfitted(BASELINE):
             return 0, 0
         differ = self.predicted(name) != self.predicted(BASELINE)
         return int(differ.sum()), len(differ)
@@ -641,13 +651,50 @@ class Comparison:
             models[name] = fit_model(self.plan, name, self.prepare) if model is None else model
         return models[name]
 
+    def why_unfitted(self, name: str) -> str:
+        """Return why a model cannot be fitted to all rows, in a sentence; empty if it can.
+
+        Parameters
+        ----------
+        name : str
+            "baseline", or the name of a baseline or method.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
+        if name == BASELINE and not can_be_averaged(
+            self.plan.baselines, numeric=self.plan.table.numeric
+        ):
+            return (
+                "The baselines cannot be averaged into one model, because one of them has no "
+                "predict_proba: calibrate it with CalibratedClassifierCV, or compare with one "
+                "baseline."
+            )
+        if name in self.records.cross_fitted:
+            return ""  # it was fitted to all rows to be judged
+        if name not in self._unfitted:
+            try:
+                self._model(name)
+                self._unfitted[name] = ""
+            except Exception as failure:  # of somebody's model, which was fitted in the splits
+                words = self.name_in_words(name)
+                self._unfitted[name] = (
+                    f"Although it was fitted in the splits, {words} fails on all rows, so it "
+                    f"cannot be deployed: {type(failure).__name__}: {failure}"
+                )
+        return self._unfitted[name]
+
+    @cached_property
+    def _unfitted(self) -> dict[str, str]:
+        return {}
+
     @cached_property
     def model_card(self) -> ModelCard | NumberCard | None:
         """The card of the recommended model, which is fitted to predict the unlabelled rows."""
         card, table, name = self._held_out_card, self.plan.table, self.recommended
-        if card is None or not table.n_unlabeled:
-            return card
-        if name == BASELINE and not can_be_averaged(self.plan.baselines, numeric=table.numeric):
+        if card is None or not table.n_unlabeled or self.why_unfitted(name):
             return card
         return card.with_predictions(self.predicted(name))
 
@@ -692,7 +739,7 @@ class Comparison:
         best, table = self.findings.best, self.plan.table
         if best is None or not table.n_unlabeled:
             return None
-        if not can_be_averaged(self.plan.baselines, numeric=table.numeric):
+        if self.why_unfitted(BASELINE) or self.why_unfitted(best.name):
             return None
         if table.numeric:
             return number_changes_of(self, best.name, digits_of(table.truth))
@@ -706,6 +753,8 @@ class Comparison:
             return None
         if any(part.scores is None for part in self.records.baselines):
             return None
+        if self.why_unfitted(BASELINE):
+            return None
         if self.shift is None:
             return shares_in(self.plan, RANDOM)
         if self.shift.refused:
@@ -716,7 +765,7 @@ class Comparison:
     def decision(self) -> Decision | None:
         """The threshold of the recommended model, with precision and recall over thresholds."""
         objective = self.loss.objective
-        if objective is None or objective.positive is None:
+        if objective is None or objective.positive is None or self.why_unfitted(self.recommended):
             return None
         return decision_of(self, last_step(self._model(self.recommended)))
 
@@ -834,12 +883,15 @@ class Comparison:
         words = None if settled is None else self.labelling.in_place(settled.in_headline())
         if words is not None and not words.answer and self.plan.table.n_chosen:
             words = replace(words, certain=f"{words.certain} {NEW_QUESTION}")
-        return compose_headline(self.findings, self.alerts, words)
+        alerts = [Alert("fit", why) for why in self._failed_on_all([self.recommended])]
+        return compose_headline(self.findings, [*alerts, *self.alerts], words)
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:
         """The coefficients of a linear baseline, the largest first; empty if none is linear."""
         for entry in reversed(self.plan.baselines):
+            if self.why_unfitted(entry.name):
+                continue
             for name, model in reversed(fitted_parts(self._model(entry.name), entry.name)):
                 if hasattr(last_step(model), "coef_"):
                     return coefficients_of(model, name, self.plan.table.classes)

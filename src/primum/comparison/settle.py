@@ -21,7 +21,7 @@ from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray, Index
 from primum._words import counted, wrapped
-from primum.comparison.model import Models, can_be_averaged, fit_to_all
+from primum.comparison.model import Models, fit_to_all
 from primum.comparison.plan import Plan
 from primum.comparison.run import OWN, SUPERVISED
 from primum.comparison.words import BASELINE, REFITTED, SAFE, MethodResult, SettledWords
@@ -159,7 +159,8 @@ def duels_of(result: "Comparison") -> list[Duel]:
         if differs and verdict.probabilities.help > 1 - verdict.level:
             may_help.append(name)
     may_help.sort(key=lambda name: judged[name].judged.change)
-    asked = list(dict.fromkeys([best.name, *may_help]))[:MAX_DUELS]
+    asked = list(dict.fromkeys([best.name, *may_help]))
+    asked = [name for name in asked if not result.why_unfitted(name)][:MAX_DUELS]
     twins = [name for name in asked if name in result.records.cross_fitted]
     duels = [_against_baseline(judged[name]) for name in asked]
     return [*duels, *(_against_twin(result, judged[name]) for name in twins)][:MAX_DUELS]
@@ -234,12 +235,10 @@ def why_not(result: "Comparison") -> str:
         return "All unlabelled rows are also labelled rows, so there is nothing to settle."
     if not result.compared:
         return "No method could be compared with the baseline, so there is nothing to settle."
-    if not can_be_averaged(result.plan.baselines, numeric=data.numeric):
-        return (
-            "The baselines cannot be averaged into one model, because one of them has no "
-            "predict_proba, so there is no fitted baseline to settle it with: calibrate it with "
-            "CalibratedClassifierCV, or compare with one baseline."
-        )
+    if why := result.why_unfitted(BASELINE):
+        return f"There is no fitted baseline to settle it with. {why}"
+    if not duels_of(result):
+        return "No method to ask about could be fitted to all rows, so there is nothing to settle."
     return ""
 
 
