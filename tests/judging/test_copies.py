@@ -74,6 +74,19 @@ def test_equal_rows_are_no_copies_where_rows_are_often_equal():
     assert find_copies(zeros, zeros[:0]) is None
 
 
+@pytest.mark.parametrize("levels", [(5,), (2, 2), (10, 2)])
+def test_rows_of_a_table_with_few_different_ones_are_no_copies(levels):
+    """Answers from 1 to 5, and columns that depend on each other, are equal in most rows."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=520)
+    noisy = [shared + 0.5 * rng.normal(size=520) for _ in levels]
+    cuts = [np.linspace(-1.5, 1.5, k - 1) for k in levels]
+    X = np.transpose([np.digitize(one, cut) for one, cut in zip(noisy, cuts, strict=True)])
+    assert exact_copies(X[:120])
+    assert find_copies(X[:120], X[120:]) is None
+    assert find_copies(X[:120], X[120:] + 100) is not None
+
+
 def test_exact_copies_are_found_without_unlabelled_rows():
     rng = np.random.default_rng(5)
     X = np.repeat(rng.normal(size=(20, 2)), 2, axis=0)

@@ -26,6 +26,8 @@ pairs of different rows are equal there with the frequency c, the expected numbe
 among L rows is at most about c L (L - 1) / 2. Equal rows are copies if there are far more
 pairs (p <= 0.001 by the Poisson distribution), and at least three rows have copies: one row that
 occurs often, such as one of zeros, may be an ordinary value.
+The bound is poor for a single column, and for columns that depend on each other. So nothing is said
+where nearly all unlabelled rows equal a labelled one: then the table has few different rows.
 """
 
 from collections import Counter
@@ -60,6 +62,9 @@ MISSED = 1e-6
 MIN_LABELED = 10
 # One row that occurs often may be an ordinary value; as many as this, each with a copy, are not.
 MIN_COPIED = 3
+# If nearly all unlabelled rows equal a labelled one, the table has few different rows: held-out
+# rows that equal a labelled one are then no easier than the rows to predict.
+MIN_SEEN_SHARE = 0.9
 NONE_BELONG_TOGETHER = "no rows belong together"
 SAY_GROUPS = "Say which rows belong together, or that none do, and compare again."
 
@@ -106,6 +111,8 @@ def find_copies(
     if n_labeled < MIN_LABELED:
         return None
     found = exact_copies(X_labeled)
+    if found and _share_seen(X_labeled, X_unlabeled, random_state) >= MIN_SEEN_SHARE:
+        return None
     if not found and count_rows(X_unlabeled):
         excess = excess_of_near_rows(X_labeled, X_unlabeled, prepare, random_state)
         if excess is not None:
@@ -150,6 +157,17 @@ def exact_copies(X: Any) -> str:
         f"{n_copies} of the {n_rows} labelled rows have the same features as another one, more "
         "than chance explains."
     )
+
+
+def _share_seen(X_labeled: Any, X_unlabeled: Any, random_state: int) -> float:
+    """Return the share of unlabelled rows, of which many are sampled, that equal a labelled one."""
+    n_rows = count_rows(X_unlabeled)
+    n_sampled = min(n_rows, UNLABELED_PER_LABELED * MAX_LABELED)
+    if not n_sampled:
+        return 0.0
+    sampled = np.random.default_rng(random_state).choice(n_rows, n_sampled, replace=False)
+    labeled = set(_keys(X_labeled))
+    return float(np.mean([key in labeled for key in _keys(take_rows(X_unlabeled, sampled))]))
 
 
 def _equal_pairs(counts: Any) -> float:
