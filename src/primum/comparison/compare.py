@@ -38,7 +38,7 @@ from primum.comparison.plan import (
 )
 from primum.comparison.records import Records
 from primum.comparison.result import Comparison
-from primum.comparison.run import run_comparison
+from primum.comparison.run import run_fits
 from primum.comparison.shares import with_shift
 from primum.judging.copies import find_copies
 from primum.judging.difference import LEVEL
@@ -374,7 +374,7 @@ def compare(
         if text := result_of(records).first_answer:
             say(f"{printable(text)}\n")
 
-    records = run_comparison(
+    records = run_fits(
         plan,
         folder=folder,
         resume=resume,

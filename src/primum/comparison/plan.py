@@ -272,6 +272,8 @@ class Task:
     cv : list of pairs, or None
         Splits of a classifier that judges itself, as positions among the training rows; None: its
         own splits.
+    of_baseline : bool
+        Whether it is a fit of a baseline, of which more is kept.
     """
 
     stage: str
@@ -280,6 +282,7 @@ class Task:
     train: Index
     test: Index
     cv: list[tuple[Index, Index]] | None = None
+    of_baseline: bool = False
 
     @property
     def unit(self) -> tuple[str, int]:
@@ -382,7 +385,9 @@ def _fits_in_folds(
             train = np.sort(np.concatenate(parts))
         rows = _rows_for(entry, known.labeled[train], unlabeled)
         split = repeat * plan.n_folds + number
-        tasks.append(Task(stage, entry, split, rows, known.labeled[fold.test]))
+        of_baseline = entry in plan.baselines
+        test = known.labeled[fold.test]
+        tasks.append(Task(stage, entry, split, rows, test, of_baseline=of_baseline))
     return tasks
 
 

@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from primum._progress import FOLDS, TimeLeft, listening, logging_to, showing_time_left
+from primum._progress import FOLDS, listening
 from primum._sklearn import REGRESSOR, count_rows, learner_of, take_rows
 from primum._threads import one_blas_thread
 from primum._typing import AnyArray, Floats, Index, Mask, T
@@ -42,6 +42,7 @@ from primum.comparison.plan import (
 )
 from primum.comparison.records import CrossFitted, Fit, OwnDifference, Records, stored
 from primum.comparison.store import ResultStore, Unit, distributions_of
+from primum.comparison.time_left import TimeLeft, logging_to, showing_time_left
 from primum.judging.losses import predicted_codes
 from primum.judging.words import judges_itself
 from primum.methods.icls.classifier import WithPrior
@@ -88,14 +89,11 @@ SELF_JUDGED_SHARE = 0.6
 # Digits of stored scores: enough to find the largest score, and to judge by scores, whose losses
 # are shown with three digits.
 PROBE_DIGITS, HELD_OUT_DIGITS = 3, 6
-# Fits by the units of a store, and as they are finished.
-Fits = dict[Unit, Fit]
-NewFits = Iterator[tuple[Unit, Fit]]
 # Keys of the stored predictions for unlabelled rows: by the method, and by its supervised stack.
 OWN, SUPERVISED = "own", "supervised"
 
 
-def run_comparison(
+def run_fits(
     plan: Plan,
     *,
     folder: str | Path | None = None,
@@ -106,7 +104,7 @@ def run_comparison(
     start: float | None = None,
     first_answer: Callable[[Records], None] | None = None,
 ) -> Records:
-    """Run the fits of a plan that are not yet stored.
+    """Return the fits of a plan, of which those that are not stored are run.
 
     Parameters
     ----------
@@ -133,237 +131,186 @@ def run_comparison(
     Records
         The finished fits and what was left out.
     """
+    from joblib import effective_n_jobs
+
     start = time.monotonic() if start is None else start
-    run = _Run(plan, n_jobs, time_budget, verbose, start, first_answer)
-    if folder is None:
-        return run.all_rounds({}, None)
-    packages = distributions_of([entry.estimator for entry in plan.entries])
-    with ResultStore(
-        folder,
-        identity_of_fits(plan),
-        resume=resume,
-        packages=packages,
-        part_of=lambda name: name.partition("/")[2],
-    ) as store:
-        stored = {unit: Fit.read(unit, rows[0]) for unit, rows in store.done.items()}
-        return run.all_rounds(stored, store)
-
-
-@dataclass
-class _Run:
-    """The fits of a plan, within a time budget."""
-
-    plan: Plan
-    n_jobs: int
-    time_budget: float | None
-    verbose: bool
-    start: float
-    first_answer: Callable[[Records], None] | None = None
-    dropped: set[str] = field(default_factory=set)
-    folder: str | None = None  # where fits log their progress
-
-    @cached_property
-    def records(self) -> Records:
-        """The finished fits."""
-        return Records(self.plan)
-
-    def all_rounds(self, stored: Fits, store: ResultStore | None) -> Records:
-        records, rounds = self.records, plan_fits(self.plan)
-        with self._time_left(rounds, stored) as left:
-            for unit, fit in self._work(rounds, stored):
-                if left is not None:
-                    left.finish(unit, fit.seconds)
-                # A fit that was cut short is not stored, because another run would not ask for it.
-                if store is not None and not fit.limited:
-                    store.append(unit, [fit.to_dict()])
-                records.done[unit] = fit
-        records.seconds = time.monotonic() - self.start
-        return records
-
-    @contextmanager
-    def _time_left(self, rounds: list[list[Task]], stored: Fits) -> Iterator[TimeLeft | None]:
-        """Yield an estimate of the time left; None if it is not shown."""
-        weights = {task.unit: task.weight for tasks in rounds for task in tasks}
-        if not self.verbose or weights.keys() <= stored.keys():
-            yield None
-            return
-        with TemporaryDirectory(prefix="primum-") as self.folder:
-            jobs = _n_processes(self.n_jobs)
-            parts = {task.unit: task.n_fits for tasks in rounds for task in tasks}
-            left = TimeLeft(weights, jobs, self.time_budget, self.start, self.folder, parts)
-            for unit in weights.keys() & stored.keys():
-                left.finish(unit, stored[unit].seconds)
-            with showing_time_left(left, "compare"):
-                yield left
-
-    def _work(self, rounds: list[list[Task]], stored: Fits) -> NewFits:
-        """Yield the fits of all rounds that the budget allows; stored ones are only passed on."""
+    rounds = plan_fits(plan)
+    records = Records(plan)
+    n_processes = int(effective_n_jobs(n_jobs))
+    store = log = left = None
+    with ExitStack() as stack:
+        # Stored fits of an earlier run.
+        stored: dict[Unit, Fit] = {}
+        if folder is not None:
+            store = stack.enter_context(
+                ResultStore(
+                    folder,
+                    identity_of_fits(plan),
+                    resume=resume,
+                    packages=distributions_of([entry.estimator for entry in plan.entries]),
+                    part_of=lambda name: name.partition("/")[2],
+                )
+            )
+            stored = {unit: Fit.read(unit, rows[0]) for unit, rows in store.done.items()}
         missing = []
         for tasks in rounds:
             found = {task.unit: stored[task.unit] for task in tasks if task.unit in stored}
-            self.records.done |= found
-            self.records.n_stored += len(found)
-            self.records.stored_seconds += sum(fit.seconds for fit in found.values())
+            records.done |= found
+            records.n_stored += len(found)
+            records.stored_seconds += sum(fit.seconds for fit in found.values())
             missing.append([task for task in tasks if task.unit not in stored])
-        if self.time_budget is None:
+
+        # An estimate of the time left, if it is shown.
+        every = [task for tasks in rounds for task in tasks]
+        if verbose and any(missing):
+            log = stack.enter_context(TemporaryDirectory(prefix="primum-"))
+            weights = {task.unit: task.weight for task in every}
+            parts = {task.unit: task.n_fits for task in every}
+            left = TimeLeft(weights, n_processes, time_budget, start, log, parts)
+            for unit, fit in records.done.items():
+                left.finish(unit, fit.seconds)
+            stack.enter_context(showing_time_left(left, "compare"))
+
+        # What all fits share; a table is not needed any more.
+        shared = replace(plan.table, problem=None), plan.probe, plan.seed, log
+
+        def run(tasks: Sequence[Task], seconds: float | None = None) -> None:
+            """Run fits and keep them; those that were cut short are not stored."""
+            calls = ((task, *shared, seconds) for task in tasks)
+            for unit, fit in run_parallel(run_task, calls, n_jobs):
+                if left is not None:
+                    left.finish(unit, fit.seconds)
+                if store is not None and not fit.limited:
+                    store.append(unit, [fit.to_dict()])
+                records.done[unit] = fit
+
+        def answer(rest: Sequence[Task]) -> None:
+            """Pass on the fits of baselines and safe stacks, if other fits remain."""
+            if rest and plan.first_methods and first_answer is not None:
+                first_answer(replace(records))  # a copy, because results are cached
+
+        if time_budget is None:
+            # The verdict on safe stacks, if there are any, depends on the fits that come first.
+            names = {entry.name for entry in (*plan.baselines, *plan.first_methods)}
+            stages = (ALL, CROSS_FITTED) if plan.first_methods else ()
             whole = sorted((task for tasks in missing for task in tasks), key=lambda t: t.turn)
-            # The verdict on safe stacks, if there are any, depends on these fits.
-            names = {e.name for e in (*self.plan.baselines, *self.plan.first_methods)}
-            stages = (ALL, CROSS_FITTED) if self.plan.first_methods else ()
-            is_first = [t.stage in stages and t.entry.name in names for t in whole]
-            first = [task for task, now in zip(whole, is_first, strict=True) if now]
-            rest = [task for task, now in zip(whole, is_first, strict=True) if not now]
-            yield from self._run_parallel(first)
-            self._answer_first(rest)
-            yield from self._run_parallel(rest)
-            return
-        baselines, self_judged, first, *later = missing
-        yield from self._run_parallel(baselines)
-        yield from self._self_judged(self_judged)
-        self._answer_first([*first, *(task for tasks in later for task in tasks)])
-        yield from self._first_split(first)
-        for tasks in later:
-            yield from self._run_parallel(self._affordable(tasks))
+            first = [t for t in whole if t.stage in stages and t.entry.name in names]
+            rest = [t for t in whole if not (t.stage in stages and t.entry.name in names)]
+            run(first)
+            answer(rest)
+            run(rest)
+        else:
 
-    def _answer_first(self, rest: list[Task]) -> None:
-        """Pass on the fits of baselines and safe stacks, if other fits remain."""
-        if rest and self.plan.first_methods and self.first_answer is not None:
-            self.first_answer(replace(self.records))  # a copy, because results are cached
+            def attempt(task: Task) -> Fit:
+                """Return a fit that is not kept."""
+                ((_, fit),) = run_parallel(run_task, [(task, *shared, None)], n_jobs)
+                return fit
 
-    @property
-    def _left(self) -> float:
-        """Seconds left."""
-        budget = float("inf") if self.time_budget is None else self.time_budget
-        return budget - (time.monotonic() - self.start)
-
-    def _self_judged(self, tasks: list[Task]) -> NewFits:
-        """Yield the fits of methods that judge themselves, each with a part of the time left."""
-        names = [entry.name for entry in self.plan.baselines]
-        least = MIN_SELF_JUDGED_SPLITS * sum(self._seconds_of([], name) for name in names)
-        for task in tasks:
-            if least < self._left:
-                yield from self._run_parallel([task], SELF_JUDGED_SHARE * self._left)
-            else:
-                self._drop(task.entry.name, least)
-
-    def _first_split(self, tasks: list[Task]) -> NewFits:
-        """Yield the fits of the first split that can end in time."""
-        for task in tasks:
-            needed = self._most_seconds(task) if self._left > 0 else 0.0
-            if needed < self._left:
-                yield from self._run_parallel([task])
-            else:
-                self._drop(task.entry.name, needed)
-
-    def _most_seconds(self, task: Task) -> float:
-        """Return about the longest time that a first fit can take, from a trial with fewer rows.
-
-        Times are taken to grow no faster than the number of unlabelled rows.
-        """
-        labeled = known_mask(self.plan.table.y[task.train])
-        unknown = np.flatnonzero(~labeled)
-        if len(unknown) < MIN_TRIAL_ROWS * TRIAL_PART:
-            return 0.0
-        some = unknown[::TRIAL_PART]
-        rows = task.train[np.sort(np.concatenate([np.flatnonzero(labeled), some]))]
-        ((_, fit),) = self._run_parallel([replace(task, train=rows)])
-        return fit.seconds * TRIAL_PART
-
-    def _drop(self, name: str, seconds: float) -> None:
-        """Leave out a method in the whole comparison."""
-        self.dropped.add(name)
-        reason = f" (it needs about {seconds:.0f} more seconds)" if seconds else ""
-        self.records.left_out.append(f"{name} was left out to keep within the time budget{reason}.")
-
-    def _run_parallel(self, tasks: list[Task], seconds: float | None = None) -> NewFits:
-        shared = replace(Shared.of(self.plan), folder=self.folder)
-        yield from run_parallel(run_task, ((task, shared, seconds) for task in tasks), self.n_jobs)
-
-    def _affordable(self, tasks: list[Task]) -> list[Task]:
-        """Return the tasks that are expected to end in time, the fastest methods first.
-
-        In the first repeat a slow method is dropped as a whole; later the whole round is dropped.
-        """
-        jobs, left = _n_processes(self.n_jobs), self._left
-        tasks = [task for task in tasks if task.entry.name not in self.dropped]
-        names = list(dict.fromkeys(task.entry.name for task in tasks))
-        cost = {name: self._seconds_of(tasks, name) / jobs for name in names}
-        if not tasks or sum(cost.values()) <= left:
-            return tasks
-        if tasks[0].stage != ALL or tasks[0].number >= self.plan.n_folds:
-            self.records.left_out.append(_left_out_round(tasks))
-            return []
-        chosen = []
-        for name in sorted(names, key=cost.__getitem__):
-            if cost[name] <= left:
-                chosen.append(name)
-                left -= cost[name]
-            else:
-                self._drop(name, cost[name])
-        return [task for task in tasks if task.entry.name in chosen]
-
-    def _seconds_of(self, tasks: list[Task], name: str) -> float:
-        """Return the expected time of a classifier's tasks, or of one if there are none."""
-        times = [fit.seconds for fit in self.records.done.values() if fit.name == name]
-        count = sum(task.entry.name == name for task in tasks) if tasks else 1
-        return count * float(np.mean(times)) if times else 0.0
+            deadline = start + time_budget
+            _run_in_time(missing, records, run, attempt, answer, deadline, n_processes)
+    records.seconds = time.monotonic() - start
+    return records
 
 
-def _left_out_round(tasks: list[Task]) -> str:
-    stage = tasks[0].stage
-    part = "a repeat of the cross-validation" if stage == ALL else f"the learning curve at {stage}"
-    return f"{part[0].upper()}{part[1:]} was left out to keep within the time budget."
+def _run_in_time(
+    rounds: list[list[Task]],
+    records: Records,
+    run: Callable[..., None],
+    attempt: Callable[[Task], Fit],
+    answer: Callable[[Sequence[Task]], None],
+    deadline: float,
+    n_processes: int,
+) -> None:
+    """Run rounds of fits, except those that are expected to end after the deadline."""
+    plan, left_out = records.plan, records.left_out
+    baselines, self_judged, first, *later = rounds
+    too_slow = "{} was left out to keep within the time budget{}."
+    needs = " (it needs about {:.0f} more seconds)"
+    dropped = set()
+    run(baselines)
+
+    # Methods that judge themselves, each with a part of the time left.
+    names = [entry.name for entry in plan.baselines]
+    least = MIN_SELF_JUDGED_SPLITS * sum(_mean_seconds(records, name) for name in names)
+    for task in self_judged:
+        left = deadline - time.monotonic()
+        if least < left:
+            run([task], SELF_JUDGED_SHARE * left)
+        else:
+            dropped.add(task.entry.name)
+            left_out.append(too_slow.format(task.entry.name, needs.format(least) if least else ""))
+    answer([*first, *(task for tasks in later for task in tasks)])
+
+    # The first split, if it can end in time. About the longest time that a fit can take follows
+    # from a trial with fewer rows: times are taken to grow no faster than the number of unlabelled
+    # rows.
+    for task in first:
+        needed = 0.0
+        known = known_mask(plan.table.y[task.train])
+        unknown = np.flatnonzero(~known)
+        if deadline > time.monotonic() and len(unknown) >= MIN_TRIAL_ROWS * TRIAL_PART:
+            some = np.sort(np.concatenate([np.flatnonzero(known), unknown[::TRIAL_PART]]))
+            needed = attempt(replace(task, train=task.train[some])).seconds * TRIAL_PART
+        if needed < deadline - time.monotonic():
+            run([task])
+        else:
+            dropped.add(task.entry.name)
+            why = needs.format(needed) if needed else ""
+            left_out.append(too_slow.format(task.entry.name, why))
+
+    # Further rounds, the fastest methods first. In the first repeat a slow method is dropped as a
+    # whole; later the whole round is dropped.
+    for tasks in later:
+        tasks = [task for task in tasks if task.entry.name not in dropped]
+        counts = Counter(task.entry.name for task in tasks)
+        cost = {
+            name: count * _mean_seconds(records, name) / n_processes
+            for name, count in counts.items()
+        }
+        left = deadline - time.monotonic()
+        if tasks and sum(cost.values()) > left:
+            stage = tasks[0].stage
+            if stage != ALL or tasks[0].number >= plan.n_folds:
+                part = f"The learning curve at {stage}"
+                if stage == ALL:
+                    part = "A repeat of the cross-validation"
+                left_out.append(f"{part} was left out to keep within the time budget.")
+                continue
+            for name in sorted(cost, key=cost.__getitem__):
+                if cost[name] <= left:
+                    left -= cost[name]
+                else:
+                    dropped.add(name)
+                    why = needs.format(cost[name]) if cost[name] else ""
+                    left_out.append(too_slow.format(name, why))
+        run([task for task in tasks if task.entry.name not in dropped])
 
 
-def _n_processes(n_jobs: int) -> int:
-    from joblib import effective_n_jobs
+def _mean_seconds(records: Records, name: str) -> float:
+    """Return the mean time of a classifier's finished fits; 0 if there are none."""
+    times = [fit.seconds for fit in records.done.values() if fit.name == name]
+    return float(np.mean(times)) if times else 0.0
 
-    return int(effective_n_jobs(n_jobs))
 
+def run_task(
+    task: Task,
+    data: Data,
+    probe: Index,
+    seed: int,
+    log: str | None = None,
+    seconds: float | None = None,
+) -> tuple[Unit, Fit]:
+    """Return (unit, fit); a fit that judges itself can be limited to some seconds.
 
-@dataclass(frozen=True)
-class Shared:
-    """What all fits of a comparison share.
-
-    Attributes
-    ----------
-    table : Data
-        The rows.
-    probe : array of int
-        Unlabelled rows whose predictions are kept.
-    baselines : set of str
-        Names of the baselines.
-    seed : int
-        Seed of everything random.
-    folder : str or None
-        Where fits log their progress, if it is shown.
+    Predictions are kept for the rows ``probe``; the folder ``log`` gets the progress of the fit.
     """
-
-    table: Data
-    probe: Index
-    baselines: frozenset[str]
-    seed: int
-    folder: str | None = None
-
-    @classmethod
-    def of(cls, plan: Plan) -> "Shared":
-        """Return what the fits of a plan share."""
-        names = frozenset(entry.name for entry in plan.baselines)
-        return cls(replace(plan.table, problem=None), plan.probe, names, plan.seed)
-
-    def rows(self, numbers: Index) -> Any:
-        """Return some rows of the table."""
-        return take_rows(self.table.X, numbers)
-
-
-def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[Unit, Fit]:
-    """Return (unit, fit); a fit that judges itself can be limited to some seconds."""
     start = time.perf_counter()
     fit, note = Fit(task.stage, task.entry.name, task.number, task.test.tolist()), None
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fit = _predicted(_fitted(task, shared, seconds), task, shared, fit)
+            fitted = _fitted(task, data, seed, log, seconds)
+            fit = _predicted(fitted, task, data, probe, fit)
             texts = {f"{warning.category.__name__}: {warning.message}" for warning in caught}
             note = "; ".join(sorted(texts)) or None
         except Exception as failure:  # a failure is a result too, and the run continues
@@ -371,18 +318,20 @@ def run_task(task: Task, shared: Shared, seconds: float | None = None) -> tuple[
     return task.unit, replace(fit, note=note, seconds=time.perf_counter() - start)
 
 
-def _fitted(task: Task, shared: Shared, seconds: float | None) -> Any:
+def _fitted(
+    task: Task, data: Data, seed: int, log: str | None = None, seconds: float | None = None
+) -> Any:
     """Return the fitted classifier of a task."""
     entry = task.entry
-    estimator = seeded(entry.estimator, shared.seed, entry.name, task.number)
+    estimator = seeded(entry.estimator, seed, entry.name, task.number)
     if seconds is not None:
         limit_time(estimator, seconds)
     if task.cv is not None:
         last_step(estimator).set_params(cv=task.cv)
-    X, data = shared.rows(task.train), shared.table
+    X = take_rows(data.X, task.train)
     y = (data.names if is_kept(task) else data.y)[task.train]
-    with _reported(shared.folder, task.unit):
-        fit_arguments = shared.table.fit_arguments(task.train)
+    with nullcontext() if log is None else listening(FOLDS, logging_to(log, task.unit)):
+        fit_arguments = data.fit_arguments(task.train)
         fitted = fit_entry(replace(entry, estimator=estimator), X, y, *fit_arguments)
     if task.cv is not None:  # positions refer to the rows of this task
         last_step(fitted).set_params(cv=last_step(entry.estimator).cv)
@@ -411,12 +360,7 @@ def fit_whole(plan: Plan, entry: Entry) -> Any:
     """
     with one_blas_thread():
         task = fit_holding_out_none(plan, CROSS_FITTED, entry, plan.table.known.unlabeled)
-        return _fitted(task, Shared.of(plan), None)
-
-
-def _reported(folder: str | None, unit: Unit) -> AbstractContextManager[None]:
-    """Log the folds of a fit inside a ``with`` block, if progress is shown."""
-    return nullcontext() if folder is None else listening(FOLDS, logging_to(folder, unit))
+        return _fitted(task, plan.table, plan.seed)
 
 
 def fit_entry(
@@ -485,37 +429,31 @@ def limit_time(estimator: Any, seconds: float) -> None:
         last.set_params(time_budget=min(limit, seconds))
 
 
-def _predicted(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
+def _predicted(fitted: Any, task: Task, data: Data, probe: Index, fit: Fit) -> Fit:
     """Return a fit with the results that are kept of the fitted classifier."""
     if len(task.test) == 0:
-        return _own_findings(fitted, task, shared, fit)
-    fit = _with_predictions(fitted, task, shared, fit)
+        return _own_findings(fitted, task, data, fit)
+    # Rows are prepared once for all predictions, because preparing a table takes longer.
+    both = np.concatenate([task.test, probe])
+    rows = prepared_rows(fitted, take_rows(data.X, both))
+    classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
+    held_out = take_rows(rows, np.arange(n_test))
+    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, data, name)
+    fit = replace(fit, predicted=predicted, scores=scores, twin=twin, twin_scores=twin_scores)
+    if len(probe):
+        others = take_rows(rows, np.arange(n_test, len(both)))
+        predicted, _, twin, _ = _predictions(classifier, others, data, name)
+        probe_scores = None
+        if task.of_baseline and data.classes is not None:
+            scores = class_scores(classifier, others, len(data.classes), name)
+            probe_scores = np.round(scores, PROBE_DIGITS).tolist()
+        fit = replace(fit, probe=predicted, twin_probe=twin, probe_scores=probe_scores)
     # A twin that receives components of all rows has seen unlabelled rows too, so it is dropped.
     reduced = any(getattr(step, "reduce", False) for _, step in getattr(fitted, "steps", ()))
     return replace(fit, twin=None, twin_scores=None, twin_probe=None) if reduced else fit
 
 
-def _with_predictions(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
-    """Return a fit with predictions for the held-out rows, and for some unlabelled ones."""
-    # Rows are prepared once for all predictions, because preparing a table takes longer.
-    both = np.concatenate([task.test, shared.probe])
-    rows = prepared_rows(fitted, shared.rows(both))
-    classifier, n_test, name = last_step(fitted), len(task.test), task.entry.name
-    held_out = take_rows(rows, np.arange(n_test))
-    predicted, scores, twin, twin_scores = _predictions(classifier, held_out, shared.table, name)
-    fit = replace(fit, predicted=predicted, scores=scores, twin=twin, twin_scores=twin_scores)
-    if len(shared.probe) == 0:
-        return fit
-    probe = take_rows(rows, np.arange(n_test, len(both)))
-    predicted, _, twin, _ = _predictions(classifier, probe, shared.table, name)
-    probe_scores = None
-    if name in shared.baselines and shared.table.classes is not None:
-        scores = class_scores(classifier, probe, len(shared.table.classes), name)
-        probe_scores = np.round(scores, PROBE_DIGITS).tolist()
-    return replace(fit, probe=predicted, twin_probe=twin, probe_scores=probe_scores)
-
-
-def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
+def _own_findings(fitted: Any, task: Task, data: Data, fit: Fit) -> Fit:
     """Return a fit with the verdicts and predictions of a classifier that judges itself."""
     judged = last_step(fitted).own_verdict()
     verdicts = {
@@ -524,7 +462,7 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     }
     fit = replace(fit, predicted=[], verdicts=verdicts, notes=judged.notes, limited=judged.limited)
     rows, folds = task.train[judged.rows].tolist(), judged.folds.tolist()
-    if shared.table.numeric:
+    if data.numeric:
         held_out = CrossFitted(rows, folds, np.ravel(judged.scores).tolist(), None)
     else:
         codes = predicted_codes(judged.scores) if judged.predicted is None else judged.predicted
@@ -533,8 +471,8 @@ def _own_findings(fitted: Any, task: Task, shared: Shared, fit: Fit) -> Fit:
     fit = replace(fit, held_out=held_out)
     if task.stage != CROSS_FITTED:
         return fit
-    X = shared.rows(shared.table.known.unlabeled)
-    unlabeled = unlabeled_predictions(fitted, X, numeric=shared.table.numeric)
+    X = take_rows(data.X, data.known.unlabeled)
+    unlabeled = unlabeled_predictions(fitted, X, numeric=data.numeric)
     return replace(
         fit,
         unlabeled={which: found.tolist() for which, found in unlabeled.items()},

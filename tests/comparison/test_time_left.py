@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from primum._progress import (
+from primum.comparison.time_left import (
     TimeLeft,
     begun_fits,
     duration,
@@ -27,8 +27,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock(100.0)
-    monkeypatch.setattr("primum._progress.time.monotonic", clock)
-    monkeypatch.setattr("primum._progress.time.time", clock)
+    monkeypatch.setattr("primum.comparison.time_left.time.monotonic", clock)
+    monkeypatch.setattr("primum.comparison.time_left.time.time", clock)
     return clock
 
 
@@ -126,7 +126,7 @@ def test_no_estimate_exceeds_the_budget(clock):
 
 
 def test_a_log_gets_a_line_from_time_to_time_even_within_a_fit(monkeypatch, capsys, clock):
-    monkeypatch.setattr("primum._progress.SECONDS_BETWEEN_LOOKS", 1e-3)
+    monkeypatch.setattr("primum.comparison.time_left.SECONDS_BETWEEN_LOOKS", 1e-3)
     printed = threading.Event()
     original = print
 
@@ -153,7 +153,7 @@ def test_the_bar_shows_the_share_of_the_time(monkeypatch, clock):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("primum._progress.SECONDS_BETWEEN_LOOKS", 1e-3)
+    monkeypatch.setattr("primum.comparison.time_left.SECONDS_BETWEEN_LOOKS", 1e-3)
     left = TimeLeft(fits("quick", 4), start=100.0)
     with showing_time_left(left, "compare"):
         clock.now += 75.0
