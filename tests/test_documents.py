@@ -137,7 +137,7 @@ def test_readme_shows_the_figures_of_the_race():
     figures = {row[0]: dict(zip(names, row, strict=True)) for row in rows}
     shown = {
         "`SafeClassifier`": "safe stack",
-        "the same without unlabelled rows": "supervised stack",
+        "`SafeClassifier` without unlabelled rows": "supervised stack",
         "kernel deformed by a graph of all rows": "kernel",
         "transductive SVM": "tsvm",
         "label spreading": "spreading",
