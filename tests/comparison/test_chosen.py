@@ -12,8 +12,8 @@ from generate import two_classes
 from primum import ICLSClassifier, LeastSquaresClassifier, SafeClassifier, TSVMClassifier
 from primum.comparison.compare import alerts_on_data, drift_of
 from primum.comparison.data import read_data
-from primum.comparison.page import code_of
 from primum.comparison.plan import Plan, identity_of_fits, make_folds, missing_points, plan_fits
+from primum.comparison.repeat import code_of
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
 from primum.comparison.words import NEW_QUESTION
@@ -84,7 +84,7 @@ def test_no_fold_holds_out_chosen_rows_and_every_one_trains_on_them():
     assert result.headline.certain.endswith(NEW_QUESTION)
     assert "28 labelled, 12 chosen and 60 unlabelled rows" in repr(result)
     assert "12 labels were not drawn at random, but chosen" in result.to_html()
-    assert "chosen=chosen" in code_of(result)
+    assert "chosen=chosen" in code_of(result.call)
     counts = [one.n_labeled for one in result.model_card.classes]
     drawn = np.setdiff1d(np.arange(40), chosen)
     assert counts == np.bincount(y[drawn]).tolist()
@@ -112,9 +112,9 @@ def test_a_column_marks_chosen_rows_and_is_no_feature(named):
     assert_same(result, by_mask)
     used = [column.name for column in result.columns if column.used]
     assert used == ["a", "b", "c"]
-    assert ("chosen='checked'" in code_of(result)) == (named == "checked")
-    assert "chosen=chosen" in code_of(by_mask)
-    assert "chosen=chosen" not in code_of(result)
+    assert ("chosen='checked'" in code_of(result.call)) == (named == "checked")
+    assert "chosen=chosen" in code_of(by_mask.call)
+    assert "chosen=chosen" not in code_of(result.call)
     assert result.fit_recommended().predict(frame[["a", "b", "c"]][:2]).shape == (2,)
 
 

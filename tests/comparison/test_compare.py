@@ -129,7 +129,7 @@ def test_the_table_agrees_with_the_definitions():
     assert found["loss"] == pytest.approx(np.concatenate(wrong).mean())
     assert result.table.loc["baseline", "loss"] == pytest.approx(np.concatenate(base).mean())
     difference = resampled_difference([w - b for w, b in zip(wrong, base, strict=True)], 32)
-    disagreement = result._difference(result.plan.methods[1]).disagreement
+    disagreement = result.methods[4].verdict.disagreement
     change = np.concatenate(wrong).mean() - np.concatenate(base).mean()
     assert (disagreement.worse - disagreement.better) / 40 == pytest.approx(change)
     posterior = Posterior(difference, disagreement)
@@ -407,7 +407,7 @@ def test_groups_stay_together_and_are_counted_instead_of_rows():
     result = primum.compare(X, y, **QUICK, cv=GroupKFold(4), groups=groups, curves=False)
     for fold in result.plan.folds[0]:
         assert not set(groups[fold.train]) & set(groups[fold.test])
-    assert result._difference(result.plan.methods[1]).difference.n_rows == 12
+    assert result.methods[-1].verdict.difference.n_rows == 12
     with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but X has 68 rows"):
         primum.compare(X, y, **QUICK, groups=[1, 2, 3])
 

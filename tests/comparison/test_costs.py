@@ -6,18 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum.comparison.card import rare_class_alerts
 from primum.comparison.data import read_data, read_loss
-from primum.comparison.decision import baseline_with_rule, without_rules
-from primum.comparison.page import code_of
 from primum.comparison.plan import last_step
-from primum.judging.objectives import Objective
-from primum.reading.classifiers import Entry
+from primum.comparison.repeat import code_of
 from primum.safe.decision import TunedDecisionClassifierCV
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -90,9 +86,9 @@ def test_the_report_has_costs_threshold_precision_and_recall(by_costs):
 
 
 def test_the_code_repeats_it(by_costs):
-    code = code_of(by_costs)
-    assert "cost={('no', 'yes'): 1.0, ('yes', 'no'): 8.0}" in code
-    assert "positive='yes'" in code
+    code = code_of(by_costs.call)
+    assert "cost={('yes', 'no'): 8" in code
+    assert "positive=" not in code  # as it was not passed
     assert "Objective" not in code
     assert "TunedDecision" not in code
 
@@ -105,7 +101,7 @@ def test_the_mean_of_several_baselines_has_one_rule():
     assert [entry.name for entry in result.plan.baselines] == ["logistic and neighbours"]
     model = result.fit("baseline")
     assert isinstance(last_step(model), TunedDecisionClassifierCV)
-    assert "('neighbours', KNeighborsClassifier())" in code_of(result)
+    assert "('neighbours', KNeighborsClassifier())" in code_of(result.call)
     assert result.methods[0].loss < 0
     assert [(one.model, one.of_class) for one in result.coefficients] == [("logistic", "yes")] * 3
 
@@ -257,13 +253,3 @@ def test_rules_are_not_chosen_on_rows_that_judge_them(n_draws):
         found.append([result.methods[0].loss, result.methods[1].loss])
     error = np.std(found, axis=0) / np.sqrt(n_draws)
     assert (np.mean(found, axis=0) > expected - 3 * error).all()
-
-
-def test_rules_are_taken_off_the_average_of_baselines_but_not_off_an_average_of_the_user():
-    two = [Entry(name, LogisticRegression(), False) for name in ("first__one", "second")]
-    ruled = baseline_with_rule(two, Objective("f1", positive=1), 2)
-    assert [entry.name for entry in without_rules(ruled)] == ["first_one", "second"]
-    own = [Entry("a and b", VotingClassifier(LOGISTIC, voting="soft"), False)]
-    (given,) = without_rules(baseline_with_rule(own, Objective("f1", positive=1), 2))
-    assert given.name == "a and b"
-    assert isinstance(given.estimator, VotingClassifier)

@@ -1,5 +1,6 @@
 """The report of a comparison: the answer first, true to the result, and repeatable."""
 
+import inspect
 import re
 from dataclasses import replace
 
@@ -8,23 +9,18 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import KFold
 
 import primum
 from generate import two_classes
-from primum.comparison.data import read_data
-from primum.comparison.models import default_baselines, default_methods
-from primum.comparison.page import code_of
-from primum.comparison.plan import Plan, inner_folds, make_folds
-from primum.comparison.records import Records
-from primum.comparison.result import Comparison
-from primum.judging.losses import read_scoring
+from primum.comparison.repeat import code_of, recorded_call
 from primum.pages.page import asset
-from primum.reading.classifiers import read_entries
 
 QUICK = {
     "methods": [("self-learning <i>", primum.SelfLearningClassifier(), True)],
     "baseline": [("logistic", LogisticRegression(C=0.5))],
     "n_repeats": 1,
+    "curves": True,
     "verbose": False,
 }
 HEADINGS = [
@@ -137,7 +133,7 @@ def test_markdown_has_the_same_sections_and_numbers(result):
 def test_the_code_repeats_it(result, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     churn().to_csv("your-table.csv", index=False)
-    code = code_of(result)
+    code = code_of(result.call)
     assert "id='customer'" in code
     names = {}
     exec(code, names)
@@ -150,8 +146,8 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
     X, y, X_unlabeled, _ = two_classes(60, 30, 2)
     groups = np.arange(60) // 2
     settings = {"scoring": "neg_brier_score", "cv": 3, "curves": False, "level": 0.9}
-    found = primum.compare(X, y, X_unlabeled, groups=groups, **QUICK, **settings)
-    code = code_of(found)
+    found = primum.compare(X, y, X_unlabeled, groups=groups, **{**QUICK, **settings})
+    code = code_of(found.call)
     for argument in ("groups=groups", "scoring='neg_brier_score'", "cv=3", "level=0.9"):
         assert argument in code
     assert "('logistic', LogisticRegression(C=0.5))" in code
@@ -163,24 +159,37 @@ def test_the_code_for_arrays_names_what_is_not_the_default():
     assert "What was done to the columns" not in page
 
 
-@pytest.mark.parametrize("names", [(0, 1), (0, 1, 2)])
-def test_the_code_leaves_out_the_default_methods(names):
-    X, y, X_unlabeled, _ = two_classes(60, 30, 2)
-    y = np.arange(60) % len(names)
-    data = read_data(X, y, X_unlabeled)
-    folds = make_folds(data, None, 3, 0)
-    inner = inner_folds(data, folds)
-    methods = default_methods(inner, len(names), "accuracy")
-    baselines = default_baselines()
-    entries = read_entries(baselines, "baselines", uses_unlabeled=False)
-    plan = Plan(data, entries, read_entries(methods, "methods"), folds)
-    loss = read_scoring("accuracy", np.array(names))
-    found = Comparison(Records(plan), loss)
-    code = code_of(found)
-    assert "methods=" not in code
-    assert "baseline=" not in code
-    fewer = replace(found, records=Records(replace(plan, methods=plan.methods[1:])))
-    assert "methods=[\n        ('ICLS', ICLSClassifierCV(" in code_of(fewer)
+def test_the_code_is_the_call_that_was_made():
+    """Defaults, and what only affects how it runs, are left out; what has no text has a name."""
+
+    def score(estimator, X, y):
+        return estimator.score(X, y)
+
+    given = dict.fromkeys(inspect.signature(primum.compare).parameters)
+    defaults = {name: p.default for name, p in inspect.signature(primum.compare).parameters.items()}
+    given |= {name: one for name, one in defaults.items() if one is not inspect.Parameter.empty}
+    given |= {
+        **{"y": np.zeros(3), "X_unlabeled": np.zeros((2, 1)), "exclude": [], "n_jobs": 4},
+        **{"methods": ["ICLS", ("own", LogisticRegression(C=np.float64(2)), False)]},
+        **{"baseline": RidgeClassifier(), "scoring": score, "cost": np.eye(2), "cv": KFold(3)},
+        **{"equivalence": np.float64(0.5), "rare_classes": "drop", "curves": True},
+    }
+    call = replace(recorded_call(primum.compare, given), seed=7)
+    assert call.arguments == (
+        *("X", "y", "X_unlabeled=X_unlabeled"),
+        "methods=[\n        'ICLS',\n        ('own', LogisticRegression(C=np.float64(2.0)), False),"
+        "\n    ]",
+        *("baseline=RidgeClassifier()", "scoring=score", "cost=cost"),
+        *("cv=KFold(n_splits=3, random_state=None, shuffle=False)", "rare_classes='drop'"),
+        *("curves=True", "equivalence=0.5"),
+    )
+    assert call.imports == (
+        "from sklearn.linear_model import LogisticRegression",
+        "from sklearn.linear_model import RidgeClassifier",
+        "from sklearn.model_selection import KFold",
+    )
+    assert "    random_state=7,\n)" in code_of(call)
+    assert "pandas" not in code_of(call)
 
 
 def test_notebooks_show_the_answer_and_the_picture(result):

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import primum
 from primum import ICLSClassifier, LeastSquaresClassifier, TSVMClassifier
 from primum.cli.compare import screen_text
-from primum.comparison.page import code_of
+from primum.comparison.repeat import code_of
 from primum.comparison.run import fit_entry
 from primum.comparison.store import ResultsError
 from primum.reading.classifiers import Entry
@@ -101,7 +101,7 @@ def test_what_was_done_is_said_everywhere(by_label):
     assert stored["shift"]["kind"] == "label"
     assert [one["name"] for one in stored["shares"]["classes"]] == ["0", "1"]
     assert {"estimate", "low", "high"} <= set(stored["shares"]["classes"][0])
-    assert "shift='label'" in code_of(result)
+    assert "shift='label'" in code_of(result.call)
     text = result.to_markdown()
     assert "Classes among the unlabelled rows" in text
     assert f"{result.shares.classes[1].estimate:.1%}" in text
@@ -182,6 +182,6 @@ def test_without_overlap_the_correction_is_refused_and_nothing_claimed(shift):
     assert found.to_dict()["shift"]["refused"] == found.shift.refused
     assert found.shares.prior == {0: (0, 1), 1: (0, 1)}
     assert [alert.kind for alert in found.alerts].count("drift") == 0
-    assert f"shift='{shift}'" in code_of(found)
+    assert f"shift='{shift}'" in code_of(found.call)
     assert found.headline.next_step.startswith("Label some of the unlabelled rows, drawn at rand")
     assert "any shares are possible" in found.to_markdown()

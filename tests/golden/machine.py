@@ -1,5 +1,6 @@
 """What decides about the last digits of a result, and values compared exactly or to 1e-8."""
 
+import difflib
 import math
 import platform
 
@@ -39,8 +40,15 @@ def differences(found, expected, *, exact, path=""):
     elif isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected):
         for number, pair in enumerate(zip(found, expected, strict=True)):
             yield from differences(*pair, exact=exact, path=f"{path}[{number}]")
+    elif _are_lines(found) and _are_lines(expected):
+        for line in difflib.unified_diff(expected, found, "recorded", "found", n=0, lineterm=""):
+            yield f"{path} {line}"
     elif not _equal(found, expected, exact=exact):
         yield f"{path} is {found!r}, was {expected!r}"
+
+
+def _are_lines(value):
+    return isinstance(value, list) and value and all(isinstance(one, str) for one in value)
 
 
 def _equal(found, expected, *, exact):

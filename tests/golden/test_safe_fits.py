@@ -30,6 +30,7 @@ def test_every_record_belongs_to_a_fit():
         ({"a": 1}, {"a": 1, "b": 2}, False, ["b is only in the record"]),
         ({"a": 1, "b": 2}, {"a": 1}, False, ["b is only in the fit"]),
         ([1], [1, 2], False, [" is [1], was [1, 2]"]),
+        (["b"], ["a", "b"], True, [" --- recorded", " +++ found", " @@ -1 +0,0 @@", " -a"]),
         (1, 1.0, False, [" is 1, was 1.0"]),
         (float("nan"), float("nan"), True, []),
     ],

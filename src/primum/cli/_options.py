@@ -26,7 +26,7 @@ import click
 import pyarrow as pa
 
 from primum._files import replacing, unpredictable, write_file
-from primum.comparison.page import code_of, comparison_markdown, comparison_page
+from primum.comparison.page import comparison_markdown, comparison_page
 from primum.comparison.result import Comparison
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
@@ -499,7 +499,7 @@ class ComparisonOutput:
             text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
         else:
             write = comparison_page if self.report.suffix == ".html" else comparison_markdown
-            text = write(result, code=code_of(result, read))
+            text = write(result, read=read)
         self.report.parent.mkdir(exist_ok=True)
         write_file(self.report, text)
 

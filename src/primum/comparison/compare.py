@@ -37,6 +37,7 @@ from primum.comparison.plan import (
     read_seed,
 )
 from primum.comparison.records import Records
+from primum.comparison.repeat import recorded_call
 from primum.comparison.result import Comparison
 from primum.comparison.run import run_fits
 from primum.comparison.shares import with_shift
@@ -297,6 +298,7 @@ def compare(
     >>> result.recommended
     'baseline'
     """
+    call = recorded_call(compare, locals())
     start = time.monotonic()
     if isinstance(baseline, str) and baseline != "default":
         baseline = [baseline]
@@ -367,7 +369,8 @@ def compare(
         edge = records.equivalence(loss) if equivalence is None else equivalence
         return Comparison(
             *(records, loss, drift, edge, level, alerts, weights),
-            *(data.problem, prepare, independent_rows),
+            *(data.problem, prepare),
+            call=replace(call, seed=seed),
         )
 
     def say_first(records: Records) -> None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
 
@@ -99,33 +98,6 @@ def fitted_parts(model: Any, name: str) -> list[tuple[str, Any]]:
 
 def _name_of_part(name: str) -> str:
     return name.replace("__", "_")  # scikit-learn refuses double underscores in names
-
-
-def _is_average(classifier: Any, name: str) -> bool:
-    """Return whether a classifier is the average of baselines, and not one of the user's own."""
-    if not isinstance(classifier, VotingClassifier):
-        return False
-    return " and ".join(part for part, _ in classifier.estimators) == _name_of_part(name)
-
-
-def without_rules(entries: Sequence[Entry]) -> list[Entry]:
-    """Return entries as they were before they had decision rules."""
-    unruled = []
-    for entry in entries:
-        last = last_step(entry.estimator)
-        if isinstance(getattr(last, "scoring", None), Objective) and not is_ruled(last):
-            plain = clone(last).set_params(scoring="accuracy")
-            unruled.append(replace(entry, estimator=_in_place(entry.estimator, plain)))
-        elif not is_ruled(last):
-            unruled.append(entry)
-        elif _is_average(last.estimator, entry.name):
-            unruled += [
-                Entry(name, _in_place(entry.estimator, part), False)
-                for name, part in last.estimator.estimators
-            ]
-        else:
-            unruled.append(replace(entry, estimator=_in_place(entry.estimator, last.estimator)))
-    return unruled
 
 
 # Resamples of the rows for the band around the curve of a threshold, enough for its width, and

@@ -7,19 +7,17 @@ two pictures, changes from the baseline and learning curves, are drawn in two wa
 their numbers for the report, and with matplotlib for ``Comparison.plot``.
 """
 
-import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 from primum._words import counted
 from primum.comparison.card import MAX_SHOWN, digits_of
-from primum.comparison.decision import decision_part, without_rules
-from primum.comparison.models import default_baselines, default_methods_for
-from primum.comparison.plan import N_LABELED, N_UNLABELED, inner_folds
+from primum.comparison.decision import decision_part
+from primum.comparison.plan import N_LABELED, N_UNLABELED
+from primum.comparison.repeat import READ, code_of
 from primum.comparison.settle import ANSWERS, HEADING, settlement_part, why_not
 from primum.comparison.shares import COUNTS, assumption_in_words
 from primum.comparison.store import distributions_of, package_versions
@@ -35,10 +33,8 @@ from primum.comparison.words import (
     unit_of,
     with_article,
 )
-from primum.judging.difference import EQUIVALENT_SHARE, PRACTICAL_EQUIVALENCE
 from primum.judging.drift import Drift
-from primum.judging.losses import ERROR, RMSE, Measure
-from primum.judging.objectives import Objective
+from primum.judging.losses import ERROR, Measure
 from primum.judging.words import (
     HARM,
     HELP,
@@ -67,15 +63,12 @@ from primum.pages.page import (
     markdown_of,
 )
 from primum.pages.pictures import line_styles, new_figure
-from primum.reading.classifiers import Entry, last_step
-from primum.safe.candidates.alone import CandidateClassifier, CandidateRegressor
-from primum.tables.labels import MARKS_CHOSEN
+from primum.reading.classifiers import last_step
 
 if TYPE_CHECKING:
     from primum.comparison.records import Records
     from primum.comparison.result import Comparison
     from primum.tables.columns import Column
-    from primum.tables.problem import TableProblem
 
 
 AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled training rows"}
@@ -241,40 +234,40 @@ MAX_COEFFICIENTS = 30  # rows of the table of coefficients: the largest, more th
 NONE = Cell("–")
 
 
-def comparison_page(result: "Comparison", *, code: str | None = None) -> str:
+def comparison_page(result: "Comparison", *, read: str = READ) -> str:
     """Return the report of a comparison as one self-contained HTML page.
 
     Parameters
     ----------
     result : Comparison
         What ``primum.compare`` returned.
-    code : str, default=None
-        Python code that repeats the comparison; None writes it from the result.
+    read : str
+        The Python expression that reads the table.
 
     Returns
     -------
     str
         The page.
     """
-    return html_page(TITLE, _sections(result, code), subtitle=_subtitle(result))
+    return html_page(TITLE, _sections(result, read), subtitle=_subtitle(result))
 
 
-def comparison_markdown(result: "Comparison", *, code: str | None = None) -> str:
+def comparison_markdown(result: "Comparison", *, read: str = READ) -> str:
     """Return the report of a comparison as Markdown, with the numbers of its charts as tables.
 
     Parameters
     ----------
     result : Comparison
         What ``primum.compare`` returned.
-    code : str, default=None
-        Python code that repeats the comparison; None writes it from the result.
+    read : str
+        The Python expression that reads the table.
 
     Returns
     -------
     str
         The report.
     """
-    return markdown_of(TITLE, _sections(result, code), _subtitle(result))
+    return markdown_of(TITLE, _sections(result, read), _subtitle(result))
 
 
 def comparison_fragment(result: "Comparison") -> str:
@@ -284,9 +277,9 @@ def comparison_fragment(result: "Comparison") -> str:
 
 
 def _subtitle(result: "Comparison") -> str:
-    table, target = result.plan.table, target_of(result)
+    table, problem = result.plan.table, result.problem
     parts = [
-        *([] if target is None else [f"Column to predict: {target}"]),
+        *([] if problem is None else [f"Column to predict: {problem.target}"]),
         f"{table.labeled_in_words} and {counted(table.n_unlabeled, 'unlabelled row')}",
         f"{len(table.classes)} classes"
         if table.classes is not None
@@ -295,7 +288,7 @@ def _subtitle(result: "Comparison") -> str:
     return " · ".join(parts)
 
 
-def _sections(result: "Comparison", code: str | None) -> list[Section]:
+def _sections(result: "Comparison", read: str) -> list[Section]:
     axes = dict.fromkeys(point.axis for point in result.curves)
     settled = result.settled
     sections: list[Section] = [
@@ -313,9 +306,14 @@ def _sections(result: "Comparison", code: str | None) -> list[Section]:
         ("What was done to the columns", _columns(result)),
         ("Failures and what was left out", _left_out(result)),
         ("What was run", _run(result)),
-        ("Repeat it in Python", [Code(code or code_of(result))]),
+        ("Repeat it in Python", _repetition(result, read)),
     ]
     return [(heading, blocks) for heading, blocks in sections if blocks]
+
+
+def _repetition(result: "Comparison", read: str) -> list[PageBlock]:
+    """Return the call of ``primum.compare``."""
+    return [] if result.call is None else [Code(code_of(result.call, read))]
 
 
 def _probability(value: float) -> Cell:
@@ -718,182 +716,3 @@ def _fits_table(result: "Comparison") -> PageTable:
         ("Name", "Time (s)", "Splits", "p (Holm)", capitalised(learner)),
         rows,
     )
-
-
-INDENT = "    "
-
-
-def code_of(result: "Comparison", read: str = 'pd.read_csv("your-table.csv")') -> str:
-    """Return code that repeats a comparison, with all settings that differ from the defaults.
-
-    Parameters
-    ----------
-    result : Comparison
-        What ``primum.compare`` returned.
-    read : str
-        The expression that reads the table.
-
-    Returns
-    -------
-    str
-        Python code; the data are called ``df``, or ``X`` and ``y``.
-    """
-    target = target_of(result)
-    data = ["X", "y"] if target is None else ["df", f"target={target!r}", *_roles(result.problem)]
-    if target is None and result.plan.table.groups is not None:
-        data.append("groups=groups")
-    if _is_given_as_rows(result):
-        data.append("chosen=chosen")
-    if target is None and result.independent_rows:
-        data.append("independent_rows=True")
-    chosen = list(_entries(result))
-    arguments = [*data, *_settings(result), *(text for text, _ in chosen)]
-    imports = sorted({line for _, found in chosen for line in found})
-    first = "import pandas as pd\n" if target is not None else ""
-    table = f"df = {read}\n" if target is not None else ""
-    call = f",\n{INDENT}".join(arguments)
-    lines = "".join(f"{line}\n" for line in imports)
-    return (
-        f"{first}import primum\n{lines}\n{table}"
-        f"result = primum.compare(\n{INDENT}{call},\n)\n"
-        'print(result.verdict)\nresult.to_html("report.html")'
-    )
-
-
-def target_of(result: "Comparison") -> str | None:
-    """Return the name of the predicted column; None if the data are not a table."""
-    return None if result.problem is None else str(result.problem.target)
-
-
-def _is_given_as_rows(result: "Comparison") -> bool:
-    """Return whether chosen labels were named by their rows, not by a column of the table."""
-    if result.plan.table.chosen is None:
-        return False
-    return result.problem is None or not any(c.note == MARKS_CHOSEN for c in result.columns)
-
-
-def _roles(problem: "TableProblem | None") -> Iterator[str]:
-    """Yield the arguments that describe the columns of a table."""
-    for name, value in problem.arguments.items() if problem is not None else ():
-        if value and (name, value) != ("decimal", "."):  # the point is the default
-            yield f"{name}={value!r}"
-
-
-def _settings(result: "Comparison") -> Iterator[str]:
-    """Yield the arguments that differ from the defaults, and some that may vary with the data."""
-    plan, data = result.plan, result.plan.table
-    if data.kind.told:
-        yield f"target_kind={data.kind.word!r}"
-    if data.limits is not None:
-        yield f"bounds={data.limits!r}"
-    if data.rare is not None:
-        yield f"rare_classes={data.rare.how!r}"
-    yield from _objective(result)
-    if plan.cv is not None:
-        yield f"cv={_written(plan.cv)}"
-    # By default repeats may depend on the size of the data, so they are always stated.
-    yield f"n_repeats={plan.n_repeats}"
-    yield f"curves={plan.curves}"
-    if result.shift is not None:
-        yield f"shift={result.shift.kind!r}"
-    if plan.nested:
-        yield "nested=True"
-    if result.equivalence != (EQUIVALENT_SHARE if data.numeric else PRACTICAL_EQUIVALENCE):
-        yield f"equivalence={result.equivalence!r}"
-    if result.level != 0.95:
-        yield f"level={result.level!r}"
-    yield f"random_state={plan.seed}"
-
-
-def _objective(result: "Comparison") -> Iterator[str]:
-    """Yield the arguments of the loss: costs, or a scoring and its positive class."""
-    loss, objective, classes = result.loss, result.loss.objective, result.plan.table.classes
-    names = [] if classes is None else classes.tolist()
-    if objective is not None and objective.cost is not None:
-        costs = {
-            (names[i], names[j]): cost
-            for i, row in enumerate(objective.cost)
-            for j, cost in enumerate(row)
-            if i != j
-        }
-        yield f"cost={costs!r}"
-    elif loss.scoring != (RMSE if classes is None else "accuracy"):
-        yield f"scoring={_written(loss.scoring)}"
-    if objective is not None and objective.positive is not None:
-        yield f"positive={names[objective.positive]!r}"
-
-
-def _written(value: Any) -> str:
-    return getattr(value, "__name__", None) or repr(value)
-
-
-def _entries(result: "Comparison") -> Iterator[tuple[str, list[str]]]:
-    """Yield arguments for classifiers and preparation other than the default, with imports."""
-    plan = result.plan
-    unruled = without_rules(plan.methods), without_rules(plan.baselines)
-    for name, entries, default in zip(
-        ("methods", "baseline"), unruled, _defaults(result), strict=True
-    ):
-        usual = {other: estimator for other, estimator, *_ in default}
-        if [entry.name for entry in entries] != list(usual) or any(  # printing takes long
-            repr(last_step(entry.estimator)) != repr(usual[entry.name]) for entry in entries
-        ):
-            others = [e for e in entries if not _has_only_a_name(e)]
-            yield _listed(name, entries), _imports([last_step(e.estimator) for e in others])
-    first = _preparation(plan.entries[0].estimator)
-    if first is None:
-        yield "prepare=None", []
-    elif not isinstance(first, StandardScaler) and result.problem is None:
-        yield f"prepare={first!r}", _imports([first])
-
-
-def _defaults(result: "Comparison") -> tuple[list[Any], list[Any]]:
-    """Return the default methods and baselines of ``primum.compare`` for these data."""
-    try:
-        scoring, data = result.loss.objective or result.loss.scoring, result.plan.table
-        ruled = isinstance(scoring, Objective) and scoring.has_rule
-        inner = inner_folds(data, result.plan.folds, within=ruled)
-        scoring = "accuracy" if isinstance(scoring, Objective) else scoring
-        baselines = without_rules(result.plan.baselines)
-        methods = default_methods_for(data, inner, scoring, baselines)
-        return methods, default_baselines(numeric=data.numeric)
-    except ValueError:  # too few labels of a class for any
-        return [], []
-
-
-def _preparation(estimator: Any) -> Any:
-    """Return the transformer before a classifier, if there is one."""
-    steps = getattr(estimator, "steps", [])
-    return steps[0][1] if len(steps) > 1 else None
-
-
-def _has_only_a_name(entry: Entry) -> bool:
-    """Return whether a classifier of primum is not public, so that only its name can be passed."""
-    return isinstance(last_step(entry.estimator), CandidateClassifier | CandidateRegressor)
-
-
-def _listed(name: str, entries: Sequence[Entry]) -> str:
-    """Return a list of (name, classifier, whether it uses unlabelled rows) as an argument."""
-    items = []
-    for entry in entries:
-        if _has_only_a_name(entry):
-            items.append(repr(entry.name))
-            continue
-        classifier = " ".join(repr(last_step(entry.estimator)).split())
-        supervised = name == "methods" and not entry.uses_unlabeled
-        items.append(f"({entry.name!r}, {classifier}{', False' if supervised else ''})")
-    return f"{name}=[\n{INDENT * 2}" + f",\n{INDENT * 2}".join(items) + f",\n{INDENT}]"
-
-
-def _imports(estimators: Sequence[Any]) -> list[str]:
-    """Return import lines for the classes of estimators and of estimators inside them."""
-    lines = []
-    for estimator in estimators:
-        inner = estimator.get_params(deep=True).values()
-        for model in [estimator, *(value for value in inner if hasattr(value, "get_params"))]:
-            cls = model if inspect.isclass(model) else type(model)
-            parts = cls.__module__.split(".")
-            public = [part for part in parts if not part.startswith("_")]
-            package = parts[0] if parts[0] == "primum" else ".".join(public)
-            lines.append(f"from {package} import {cls.__name__}")
-    return lines

@@ -9,7 +9,7 @@ the baseline plus the difference that it found.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from primum._typing import AnyArray, Floats, Index, PlainRecord
+from primum.comparison.judge import HeldOutModel
 from primum.comparison.plan import (
     ALL,
     CROSS_FITTED,
@@ -37,6 +38,7 @@ from primum.judging.difference import (
 )
 from primum.judging.losses import Loss, Predictions, joined
 from primum.judging.objectives import COST
+from primum.reading.classifiers import Entry
 from primum.reading.folds import Fold
 
 
@@ -464,6 +466,64 @@ class Records:
             return float((np.array(probes[0]) != predicted).mean(axis=1).mean())
         mean = np.mean([np.array(one) for one in scores], axis=0)
         return float((mean.argmax(axis=2) != predicted).mean(axis=1).mean())
+
+
+def held_out_models(
+    records: Records, loss: Loss, equivalence: float, n_changed: Callable[[str], tuple[float, int]]
+) -> tuple[HeldOutModel, dict[str, HeldOutModel], dict[str, HeldOutModel]]:
+    """Return the baseline, its parts if there are several, and the methods that can be judged.
+
+    ``n_changed`` returns for how many unlabelled rows a method changes the class of the baseline,
+    and of how many.
+    """
+    plan, n_splits = records.plan, len(records.splits)
+    judge = judge_of(plan.table, records.folds, equivalence)
+
+    def in_splits(entry: Entry) -> HeldOutModel:
+        fits = records.every(entry.name)
+        predictions = joined([records.predictions(fit) for fit in fits])
+        seconds = float(np.mean([fit.seconds for fit in fits]))
+        return HeldOutModel(judge, predictions, seconds, n_splits, entry.uses_unlabeled)
+
+    every = {entry.name: in_splits(entry) for entry in plan.baselines}
+    seconds = sum(one.seconds for one in every.values())
+    baseline = HeldOutModel(judge, joined(records.baselines), seconds, n_splits)
+    methods: dict[str, HeldOutModel] = {}
+    by_errors = loss.scoring == "accuracy"
+    for entry in plan.cross_fitted:
+        fit = records.cross_fitted.get(entry.name)
+        if fit is None or (both := records.beside_baseline(fit)) is None:
+            continue
+        mine, others = both
+        twin = fit.verdicts.get("supervised")
+        methods[entry.name] = HeldOutModel(
+            judge_of(plan.table, mine.folds, equivalence),
+            mine.all,
+            fit.seconds,
+            n_splits=1,
+            uses_unlabeled=entry.uses_unlabeled,
+            n_changed=n_changed(entry.name) if by_errors else (0, 0),
+            baseline=others.all,
+            twin_difference=None if twin is None else (twin.difference, twin.disagreement),
+        )
+    for entry in plan.split_entries:
+        fits = records.every(entry.name)
+        lacks_scores = loss.needs_scores and any(fit.scores is None for fit in fits)
+        if entry not in plan.methods or not 0 < n_splits == len(fits) or lacks_scores:
+            continue
+        found = in_splits(entry)
+        if by_errors:
+            found = replace(found, n_changed=n_changed(entry.name))
+        if entry.uses_unlabeled and all(fit.twin is not None for fit in fits):
+            shares = [np.mean(np.array(f.probe) != np.array(f.twin_probe)) for f in fits if f.probe]
+            n_rows = len(plan.probe)
+            found = replace(
+                found,
+                twin=joined([records.predictions(fit, twin=True) for fit in fits]),
+                n_changed_by_rows=(n_rows * float(np.mean(shares)) if shares else 0, n_rows),
+            )
+        methods[entry.name] = found
+    return baseline, every if len(every) > 1 else {}, methods
 
 
 @dataclass(frozen=True)

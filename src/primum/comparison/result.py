@@ -13,8 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from primum._files import write_file
 from primum._lazy import needed
 from primum._sklearn import take_rows
@@ -34,6 +32,7 @@ from primum.comparison.card import (
     rare_class_alerts,
 )
 from primum.comparison.decision import Decision, decision_of, fitted_parts
+from primum.comparison.judge import HeldOutModel, judge_methods
 from primum.comparison.model import (
     Coefficient,
     Models,
@@ -48,7 +47,14 @@ from primum.comparison.page import (
     plot_comparison,
 )
 from primum.comparison.plan import ALL, CROSS_FITTED, Plan, judge_of, missing_points
-from primum.comparison.records import CurvePoint, FailedFit, OwnDifference, Records, learning_curves
+from primum.comparison.records import (
+    CurvePoint,
+    FailedFit,
+    Records,
+    held_out_models,
+    learning_curves,
+)
+from primum.comparison.repeat import Call
 from primum.comparison.settle import (
     SettledComparison,
     duels_in,
@@ -65,26 +71,23 @@ from primum.comparison.words import (
     IN_PYTHON,
     NEW_QUESTION,
     STACK,
-    TWIN,
     Findings,
     Headline,
     LabellingWords,
     MethodResult,
     compose_headline,
     first_answer,
-    phrase,
     table_row,
     with_article,
 )
 from primum.judging.copies import copies_note
-from primum.judging.difference import Posterior, holm
 from primum.judging.drift import Drift, ShiftWeights, options_in_words
 from primum.judging.held_out import HeldOut
 from primum.judging.losses import Loss, Measure, Predictions, joined
 from primum.judging.recommendation import recommend
 from primum.judging.settlement import Settlement
 from primum.judging.shares import RANDOM, EstimatedShares
-from primum.judging.words import Alert, Verdict, verdict_of, withheld
+from primum.judging.words import Alert
 from primum.reading.classifiers import Entry, last_step
 
 if TYPE_CHECKING:
@@ -197,10 +200,11 @@ class Comparison:
     shift: ShiftWeights | None = None
     problem: "TableProblem | None" = None
     prepare: Any = None
-    independent_rows: bool = False
     # For the command: the larger table that the compared one is a sample of, and its wording.
     whole: "pd.DataFrame | None" = None
     labelling: LabellingWords = IN_PYTHON
+    # As it was made; the report repeats it.
+    call: Call | None = None
     # The settlement after the last call of ``settle``: a field, so that copies by
     # dataclasses.replace keep its labels.
     _labelled: Settlement | None = field(default=None, repr=False, compare=False)
@@ -271,14 +275,6 @@ class Comparison:
         fits = self.records.every(entry.name)
         return self.loss.needs_scores and any(fit.scores is None for fit in fits)
 
-    def _can_be_judged(self, entry: Entry) -> bool:
-        """Return whether a method judged itself, or has the predictions needed in every split."""
-        if entry in self.plan.cross_fitted:
-            fit = self.records.cross_fitted.get(entry.name)
-            return fit is not None and self.records.beside_baseline(fit) is not None
-        splits, fits = self.records.splits, self.records.every(entry.name)
-        return 0 < len(splits) == len(fits) and not self._lacks_scores(entry)
-
     @property
     def notes(self) -> list[str]:
         """Approximations and omissions of the methods that judge themselves."""
@@ -286,53 +282,27 @@ class Comparison:
         return [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
 
     @cached_property
+    def _held_out(self) -> tuple[HeldOutModel, dict[str, HeldOutModel], dict[str, HeldOutModel]]:
+        """The baseline, its parts and the methods, with their predictions of held-out rows."""
+        return held_out_models(self.records, self.loss, self.equivalence, self._n_different)
+
+    @cached_property
     def methods(self) -> list[MethodResult]:
         """The results of the baseline, its parts and all methods without a failed split."""
-        split = [e for e in self.plan.split_entries if e in self.plan.methods]
-        entries = [e for e in (*self.plan.cross_fitted, *split) if self._can_be_judged(e)]
-        differences = [self._difference(entry) for entry in entries]
-        adjusted = holm([compared.difference.p_value for compared in differences])
-        level = 1 - (1 - self.level) / max(len(entries), 1)
-        parts = self.plan.baselines if len(self.plan.baselines) > 1 else ()
-        seconds = sum(self._seconds(entry) for entry in self.plan.baselines)
-        return [
-            MethodResult(BASELINE, False, self._baseline_loss, seconds, len(self.records.splits)),
-            *map(self._plain, parts),
-            *(
-                self._judged(entry, compared, float(p_value), level)
-                for entry, compared, p_value in zip(entries, differences, adjusted, strict=True)
-            ),
-        ]
-
-    def _plain(self, entry: Entry) -> MethodResult:
-        """Return the result of a classifier in the splits, without a verdict."""
-        loss = self._judge.mean_loss(self._predictions(entry), self.loss)
-        n_splits = len(self.records.splits)
-        return MethodResult(entry.name, entry.uses_unlabeled, loss, self._seconds(entry), n_splits)
-
-    def _judged(
-        self, entry: Entry, compared: OwnDifference, p_value: float, level: float
-    ) -> MethodResult:
-        """Return the result of a method, with its verdicts.
-
-        The loss of one that judged itself is that of the baseline plus the difference.
-        """
-        fit = self.records.cross_fitted.get(entry.name)
-        if fit is None:
-            row = self._plain(entry)
-        else:
-            loss = self._baseline_loss + compared.difference.mean
-            loss = loss if self.loss.of_rows is None else max(loss, 0.0)
-            row = MethodResult(entry.name, entry.uses_unlabeled, loss, fit.seconds, n_splits=1)
-        posterior, baseline = self._posterior(compared), self.plan.baseline_in_words
-        verdict = self._verdict(posterior, entry.name, baseline, level, self.measure)
-        twin, measure = self._twin(entry, level)
-        change = row.loss - self._baseline_loss  # of the losses that are shown
-        judged = replace(row, verdict=verdict, p_value=p_value, observed_change=change)
-        return replace(judged, twin=twin, twin_measure=measure)
-
-    def _seconds(self, entry: Entry) -> float:
-        return float(np.mean([fit.seconds for fit in self.records.every(entry.name)]))
+        baseline, parts, methods = self._held_out
+        return judge_methods(
+            baseline,
+            parts,
+            methods,
+            self.loss,
+            self.measure,
+            equivalence=self.equivalence,
+            level=self.level,
+            alerts=self.data_alerts,
+            numeric=self.plan.table.numeric,
+            baseline_words=self.plan.baseline_in_words,
+            stack=self._stack,
+        )
 
     @cached_property
     def _judge(self) -> HeldOut:
@@ -343,33 +313,6 @@ class Comparison:
     def _baseline(self) -> Predictions:
         """The predictions of the baseline in all splits."""
         return joined(self.records.baselines)
-
-    @cached_property
-    def _baseline_loss(self) -> float:
-        return self._judge.mean_loss(self._baseline, self.loss)
-
-    def _predictions(self, entry: Entry, twin: bool = False) -> Predictions:
-        """Return the predictions of a classifier, or of its twin, in all splits."""
-        fits = self.records.every(entry.name)
-        return joined([self.records.predictions(fit, twin) for fit in fits])
-
-    def _difference(self, entry: Entry) -> OwnDifference:
-        """Return how a method that can be judged differs from the baseline.
-
-        They are compared in the splits in which both were fitted.
-        """
-        fit = self.records.cross_fitted.get(entry.name)
-        both = None if fit is None else self.records.beside_baseline(fit)
-        if both is None:
-            judge, mine, others = self._judge, self._predictions(entry), self._baseline
-        else:
-            judge = judge_of(self.plan.table, both[0].folds, self.equivalence)
-            mine, others = (one.all for one in both)
-        difference = judge.difference(mine, others, self.loss)
-        if self.loss.scoring != "accuracy":
-            return OwnDifference(difference)
-        disagreement = judge.disagreement(mine, others, *self._n_different(entry.name))
-        return OwnDifference(difference, disagreement)
 
     def _n_different(self, name: str) -> tuple[float, int]:
         """Return for how many unlabelled rows a method changes the baseline's class, of how many.
@@ -384,19 +327,6 @@ class Comparison:
         differ = self.predicted(name) != self.predicted(BASELINE)
         return int(differ.sum()), len(differ)
 
-    def _verdict(
-        self, posterior: Posterior, name: str, other: str, level: float, measure: Measure
-    ) -> Verdict:
-        verdict = verdict_of(
-            posterior,
-            method=phrase(name, self._stack),
-            baseline=other,
-            measure=measure,
-            level=level,
-            sample=self._judge.sample,
-        )
-        return withheld(verdict, self.data_alerts)
-
     @property
     def _stack(self) -> str:
         """Name of the estimator that is called the safe stack."""
@@ -406,37 +336,6 @@ class Comparison:
     def claims_withheld(self) -> bool:
         """Whether nothing may be claimed, so that the baseline is recommended."""
         return any(alert.withholds for alert in self.data_alerts)
-
-    def _twin(self, entry: Entry, level: float) -> tuple[Verdict | None, Measure | None]:
-        """Return the verdict against the method's own supervised twin, and in which loss it is."""
-        fits, loss = self.records.every(entry.name), self.loss
-        whole = self.records.cross_fitted.get(entry.name)
-        if whole is not None and "supervised" in whole.verdicts:
-            posterior = self._posterior(whole.verdicts["supervised"])
-        elif not (entry.uses_unlabeled and fits) or any(fit.twin is None for fit in fits):
-            return None, None
-        else:
-            both = self._predictions(entry), self._predictions(entry, twin=True)
-            loss = self._twin_loss(both)
-            shares = [np.mean(np.array(f.probe) != np.array(f.twin_probe)) for f in fits if f.probe]
-            n_rows = len(self.plan.probe)
-            n_different = n_rows * float(np.mean(shares)) if shares else 0
-            posterior = self._judge.posterior(*both, loss, n_different, n_rows)
-        verdict = self._verdict(posterior, entry.name, TWIN, level, loss.measure)
-        return verdict, verdict.measure
-
-    def _twin_loss(self, both: tuple[Predictions, Predictions]) -> Loss:
-        """Return the loss of the comparison or, if a twin lacks the scores for it, the error."""
-        of_predictions = self.plan.table.numeric or (
-            self.loss.of_rows is not None and not self.loss.needs_scores
-        )
-        can_be_judged = of_predictions or all(part.scores is not None for part in both)
-        return self.loss if can_be_judged else self._judge.loss_of("accuracy")
-
-    def _posterior(self, compared: OwnDifference) -> Posterior:
-        size = self._size if self.plan.table.numeric else None
-        both = compared.difference, compared.disagreement
-        return Posterior(*both, equivalence=self.equivalence, baseline_loss=size)
 
     @cached_property
     def _size(self) -> float:
@@ -570,7 +469,7 @@ class Comparison:
     @cached_property
     def curves(self) -> list[CurvePoint]:
         """Learning curves: mean loss by number of unlabelled or labelled training rows."""
-        return learning_curves(self.records, self.loss, self._baseline_loss)
+        return learning_curves(self.records, self.loss, self.methods[0].loss)
 
     @property
     def table(self) -> "pd.DataFrame":

@@ -139,6 +139,8 @@ Section = tuple[str, Sequence[PageBlock]]
 
 # Cells with more characters are broken into lines: two or three such columns fill a page.
 MAX_CELL_LINE = 40
+# Cells that stand for a missing number, not for words.
+MISSING = ("", "–", "failed", "not run")
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,15 @@ class PageTable(PageBlock):
     @property
     def worded(self) -> list[bool]:
         """Whether a column contains words, rather than numbers."""
-        return [any(_is_text(row[k]) for row in self.rows) for k in range(len(self.header))]
+        return [
+            any(
+                row[k].value is None
+                and row[k].text not in MISSING
+                and not re.match(r"[-+−]?[\d.]", row[k].text)
+                for row in self.rows
+            )
+            for k in range(len(self.header))
+        ]
 
 
 def _marked(cell: Cell, bold: str, underline: str) -> str:
@@ -261,12 +271,6 @@ def markdown_escape(text: str) -> str:
 
 def _escaped(cell: Cell) -> Cell:
     return replace(cell, text=markdown_escape(cell.text), note=markdown_escape(cell.note))
-
-
-def _is_text(cell: Cell) -> bool:
-    """Return whether a cell contains words, rather than a number or the sign for a missing one."""
-    missing = cell.text in ("", "–", "failed", "not run")
-    return not missing and cell.value is None and not re.match(r"[-+−]?[\d.]", cell.text)
 
 
 @dataclass(frozen=True)
