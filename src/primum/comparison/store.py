@@ -12,8 +12,9 @@ continued with a different configuration. Further data sets may be added, and ar
 identified by a checksum of their values; an estimator by its class and all of its parameters; a
 function by its name, its source and the values it captures. Code of installed packages is
 identified by name only, because the versions are recorded with the results; the user's own code
-also by its source. Global variables that the user's code reads are not covered. A package that was
-renamed states its earlier name as ``__former_name__``, so that its results can be continued.
+also by its source, which must be in a file or a notebook. Global variables that the user's code
+reads are not covered. A package that was renamed states its earlier name as ``__former_name__``, so
+that its results can be continued.
 """
 
 import functools
@@ -28,7 +29,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import IO, Any, Self
 
 import numpy as np
@@ -320,14 +321,6 @@ MAX_LISTED_VALUES = 100
 MAX_DIFFERENCES_NAMED = 3  # between two comparisons, in one sentence
 
 
-class _Absent:
-    def __repr__(self) -> str:
-        return "absent"
-
-
-ABSENT = _Absent()
-
-
 def identity_of_data(X: AnyArray, codes: Index) -> str:
     """Return the shape, the number of classes if there are more than two, and a checksum.
 
@@ -361,11 +354,11 @@ def identity_of(value: Any, subject: str) -> Any:
 
 def _describe_object(value: Any, subject: str) -> Any:
     if isinstance(value, type):
-        return {"class": _describe_class(value)}
+        return {"class": _describe_class(value, subject)}
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False).items()
         return {
-            "class": _describe_class(type(value)),
+            "class": _describe_class(type(value), subject),
             "parameters": {key: identity_of(item, f"{subject}.{key}") for key, item in parameters},
         }
     if isinstance(value, functools.partial):
@@ -374,13 +367,13 @@ def _describe_object(value: Any, subject: str) -> Any:
         return {"function": identity_of([value.__func__, value.__self__], subject)}
     if isinstance(value, FunctionType):
         return {"function": _describe_function(value, subject)}
-    return {"class": _describe_class(type(value)), "hash": _hash(value, subject)}
+    return {"class": _describe_class(type(value), subject), "hash": _hash(value, subject)}
 
 
-def _describe_class(cls: type) -> str:
-    sources = [base for base in cls.__mro__ if not _is_installed(base.__module__)]
+def _describe_class(cls: type, subject: str) -> str:
     name = f"{_name_in_results(cls.__module__)}.{cls.__qualname__}"
-    return f"{name}, source {_sha256(_source(base) for base in sources)}" if sources else name
+    sources = [_source(c, subject) for c in cls.__mro__ if not _is_installed(c.__module__)]
+    return f"{name}, source {_sha256(sources)}" if sources else name
 
 
 def _describe_function(function: FunctionType, subject: str) -> Any:
@@ -390,35 +383,25 @@ def _describe_function(function: FunctionType, subject: str) -> Any:
     values = [cell.cell_contents for cell in function.__closure__ or ()]
     captured = dict(zip(function.__code__.co_freevars, values, strict=True))
     return {
-        "name": f"{name}, source {_sha256([_source(function)])}",
+        "name": f"{name}, source {_sha256([_source(function, subject)])}",
         "captured": identity_of(captured, subject),
         "defaults": identity_of([function.__defaults__, function.__kwdefaults__], subject),
     }
 
 
-def _source(code: Any) -> str:
-    """Return the source of a function or class, or its bytecode if the source is not available.
-
-    The source of a lambda is its whole line, which it may share with another lambda.
-    """
+def _source(code: Any, subject: str) -> str:
+    """Return the source of a function or class; of a lambda its lines and its place in them."""
     try:
-        if "<lambda>" not in code.__qualname__:
-            return inspect.getsource(code)
-    except (OSError, TypeError):  # typed at a prompt
-        pass
-    if isinstance(code, FunctionType):
-        return _bytecode(code.__code__)
-    members = sorted(vars(code).items())
-    return "".join(_source(item) for _, item in members if isinstance(item, FunctionType))
-
-
-def _bytecode(code: CodeType) -> str:
-    constants = [_bytecode(c) if isinstance(c, CodeType) else _constant(c) for c in code.co_consts]
-    return repr((code.co_code, code.co_names, code.co_varnames, constants))
-
-
-def _constant(value: Any) -> str:
-    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+        source = inspect.getsource(code)
+    except (OSError, TypeError) as problem:  # typed at a prompt, or made by exec
+        raise ValueError(
+            f"{subject} is {code!r}, whose source is not in a file, so a resumed run could not "
+            "distinguish it from another: define it in a file."
+        ) from problem
+    if isinstance(code, FunctionType) and code.__name__ == "<lambda>":
+        columns = {(start, end) for _, _, start, end in code.__code__.co_positions()}
+        return f"{source}{sorted(columns, key=str)}"
+    return source
 
 
 def _hash(value: Any, subject: str) -> str:
@@ -472,7 +455,11 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
         for key in dict.fromkeys([*old, *new]):
             # To the user, the parameters of an estimator are not a level of their own.
             inner = path if key == "parameters" else f"{path}.{key}" if path else key
-            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), inner)
+            if key in old and key in new:
+                yield from differences(old[key], new[key], inner)
+            else:
+                was, now_is = (_short(c[key]) if key in c else "absent" for c in (old, new))
+                yield f"{inner} was {was}, now {now_is}"
     elif type(before) is not type(now) or before != now:
         yield f"{path} was {_short(before)}, now {_short(now)}"
 
