@@ -53,12 +53,8 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _count(-1)
             if _users == 0:
-                _restore()
-
-
-def _restore() -> None:
-    with _in_control():
-        _limit.restore_original_limits()
+                with _in_control():
+                    _limit.restore_original_limits()
 
 
 @contextmanager
@@ -86,7 +82,8 @@ def _after_fork() -> None:
     global _users
     others, _users = _users, getattr(_here, "users", 0)
     if others and not _users:
-        _restore()
+        with _in_control():
+            _limit.restore_original_limits()
     _lock.release()
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from primum.equations import kernel_features, kernel_ridge
+from primum.equations import CentredKernel, kernel_features, kernel_ridge
 
 
 def problem(seed, n=30, d=3, *, weighted):
@@ -24,7 +24,7 @@ seeds = st.integers(0, 2**32 - 1)
 def test_features_have_the_inner_products_of_the_centred_kernel(seed, weighted, fit_intercept):
     X, weight, _ = problem(seed, weighted=weighted)
     K = X @ X.T
-    features = kernel_features(K.copy(), weight, fit_intercept)
+    features = kernel_features(CentredKernel(K.copy(), weight, fit_intercept))
     assert features.rows.shape == (30, 3)
     if fit_intercept:
         X = X - np.average(X, axis=0, weights=weight)
@@ -35,7 +35,7 @@ def test_features_have_the_inner_products_of_the_centred_kernel(seed, weighted, 
 @settings(max_examples=30, deadline=None)
 def test_coordinates_make_least_squares_a_sum(seed, weighted, fit_intercept):
     X, weight, rng = problem(seed, weighted=weighted)
-    features = kernel_features(rbf_kernel(X), weight, fit_intercept)
+    features = kernel_features(CentredKernel(rbf_kernel(X), weight, fit_intercept))
     coordinates, alpha = features.coordinates(0.05), 0.05
     w = np.ones(30) if weight is None else weight
     y = rng.normal(size=(30, 2))
@@ -59,7 +59,7 @@ def test_the_two_ways_to_a_model_agree(seed, weighted, fit_intercept, alpha):
     y = rng.integers(0, 2, 30).astype(float)
     options = {"alpha": alpha, "fit_intercept": fit_intercept}
     dual, intercept = kernel_ridge(rbf_kernel(X, gamma=5.0), y, weight, **options)
-    features = kernel_features(rbf_kernel(X, gamma=5.0), weight, fit_intercept)
+    features = kernel_features(CentredKernel(rbf_kernel(X, gamma=5.0), weight, fit_intercept))
     coordinates = features.coordinates(alpha)
     w = np.ones(30) if weight is None else weight
     sums = coordinates.frame.expand(features.rows).T @ (w * y)
@@ -79,7 +79,7 @@ def test_kernel_values_give_the_scores_of_the_features(seed, weighted, alpha):
     """Smooth kernels have eigenvalues down to rounding, whose eigenvectors are hardly known."""
     X, weight, rng = problem(seed, 80, 2, weighted=weighted)
     K = rbf_kernel(X, gamma=0.1)
-    features = kernel_features(K.copy(), weight, True)
+    features = kernel_features(CentredKernel(K.copy(), weight, True))
     coordinates = features.coordinates(alpha)
     w = np.ones(80) if weight is None else weight
     y = rng.integers(0, 2, 80).astype(float)
@@ -117,7 +117,7 @@ def test_rows_of_hardly_any_weight_have_accurate_features():
     X, _, _ = problem(2, weighted=False)
     weight = np.ones(30)
     weight[::7] = 1e-30
-    features = kernel_features(rbf_kernel(X), weight, False)
+    features = kernel_features(CentredKernel(rbf_kernel(X), weight, False))
     heavy = weight == 1.0
     # The light rows are not represented themselves, but their products with the others are.
     np.testing.assert_allclose(
@@ -134,7 +134,7 @@ def test_negative_eigenvalues_are_refused_by_both(alpha):
     K = (Q * values) @ Q.T
     text = r"^The kernel matrix is not positive semi-definite: its smallest eigenvalue is -0.25;"
     with pytest.raises(ValueError, match=text):
-        kernel_features(K.copy(), None, False)
+        kernel_features(CentredKernel(K.copy(), None, False))
     with pytest.raises(ValueError, match=text):
         kernel_ridge(K.copy(), np.arange(20.0), None, alpha=alpha, fit_intercept=False)
 
@@ -157,4 +157,4 @@ def test_a_constant_kernel_leaves_the_intercept():
     K = np.full((5, 5), 7.3)
     dual, intercept = kernel_ridge(K.copy(), y, None, alpha=0.1, fit_intercept=True)
     np.testing.assert_allclose(K @ dual + intercept, 0.6)
-    assert kernel_features(K, None, True).rows.shape == (5, 0)
+    assert kernel_features(CentredKernel(K, None, True)).rows.shape == (5, 0)

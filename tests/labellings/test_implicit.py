@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from primum.equations import equations_of, kernel_features
+from primum.equations import CentredKernel, equations_of, kernel_features
 from primum.equations.coordinates import coordinates_of
 from primum.labellings import (
     LeastSquaresFamily,
@@ -54,7 +54,7 @@ def linear_and_kernel_problems(metric):
     equations = equations_of([labeled.rows, others], alpha=0.01, fit_intercept=True)
     family = LeastSquaresFamily(equations, labeled, equations.design(others))
     yield lambda: next(implicit_problems(family, 0.01, (np.ones(3), 0.0), [metric]))
-    features = kernel_features(X @ X.T, None, True)
+    features = kernel_features(CentredKernel(X @ X.T, None, True))
     of_kernel = kernel_family(features, y, 0.01)
     twin = (np.zeros(features.rows.shape[1]), 0.0)
     yield lambda: kernel_problem(of_kernel, metric=metric, alpha_labeled=0.01, supervised=twin)

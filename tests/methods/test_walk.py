@@ -9,12 +9,12 @@ from walk import files_of, functions_of
 
 # The most functions, files, and returns to a file already left: lower them as walks get shorter.
 LIMITS = {
-    "two classes": (170, 20, 84),
-    "three classes": (185, 20, 83),
-    "prior": (200, 24, 93),
-    "kernel": (182, 20, 97),
-    "Parquet": (195, 23, 92),
-    "least squares": (56, 13, 17),
+    "two classes": (169, 20, 83),
+    "three classes": (184, 20, 82),
+    "prior": (199, 24, 92),
+    "kernel": (171, 20, 92),
+    "Parquet": (194, 23, 91),
+    "least squares": (55, 13, 16),
 }
 
 

@@ -59,13 +59,6 @@ class KernelCoordinates(NormalEquations):
     near = True
     solver = "kernel"
 
-    @property
-    def penalty(self) -> Floats:
-        """The squared coefficients of ``gamma = 1``, without the intercept's."""
-        squares = self.roots**-2.0
-        squares[: int(self.fit_intercept)] = 0.0
-        return squares
-
     def rows(self, X: Floats) -> Floats:
         """Return design rows in coordinates, for an array of rows."""
         return self.frame.expand(X) / self.roots
@@ -92,6 +85,10 @@ class KernelFeatures:
         The eigenvalues lambda, increasing.
     means : array (n,)
         Mean kernel value of each row with all rows; zero without intercept.
+    shares : array (n,)
+        Share of each row in the total weight.
+    total : float
+        Number of rows, or the sum of their weights.
     weight : array (n,) or None
         Weight of each row; None: 1.
     fit_intercept : bool
@@ -101,17 +98,19 @@ class KernelFeatures:
     rows: Floats
     values: Floats
     means: Floats
+    shares: Floats
+    total: float
     weight: Floats | None
     fit_intercept: bool
 
     def coordinates(self, alpha: float) -> KernelCoordinates:
         """Return the coordinates for a ridge."""
-        total = _total(self.means, self.weight)
-        diagonal = self.values + total * alpha
+        diagonal = self.values + self.total * alpha
         if self.fit_intercept:
-            diagonal = np.concatenate([[total], diagonal])
+            diagonal = np.concatenate([[self.total], diagonal])
         center, roots = np.zeros(len(self.values)), np.sqrt(diagonal)
-        return KernelCoordinates(total, center, self.fit_intercept, total * alpha, roots)
+        ridge = self.total * alpha
+        return KernelCoordinates(self.total, center, self.fit_intercept, ridge, roots)
 
     def to_kernel(self, coef: Floats, intercept: Floats | float) -> Linear:
         """Return the same model as (coefficients of the kernel values, intercept)."""
@@ -119,7 +118,7 @@ class KernelFeatures:
         if self.weight is not None:
             dual = by_row(dual, self.weight)
         if self.fit_intercept:
-            dual = _centred_dual(dual, self.weight)
+            dual = _centred_dual(dual, self.shares)
         return dual, intercept - self.means @ dual
 
     def from_kernel(self, dual: Floats, intercept: Floats | float) -> Linear:
@@ -131,28 +130,29 @@ class KernelFeatures:
         return self.rows[:n].T @ dual, intercept + self.means[:n] @ dual
 
 
-class _CentredKernel:
+class CentredKernel:
     """A kernel matrix, centred if there is an intercept and scaled by the weights, in place."""
 
     def __init__(self, K: Floats, weight: Floats | None, fit_intercept: bool) -> None:
+        n = len(K)
         self.weight, self.fit_intercept = weight, fit_intercept
+        self.total = float(n if weight is None else weight.sum())
+        self.shares = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
         # The rounding of each entry is relative to the diagonal before centring.
-        self.rounding = (
-            KERNEL_ROUNDING * _total(K, weight) * float(np.abs(K.diagonal()).max(initial=0.0))
-        )
-        self.means = np.zeros(len(K))
+        largest = float(np.abs(K.diagonal()).max(initial=0.0))
+        self.rounding = KERNEL_ROUNDING * self.total * largest
+        self.means = np.zeros(n)
         if fit_intercept:
-            shares = _shares(K, weight)
-            self.means = K @ shares
+            self.means = K @ self.shares
             K -= self.means[:, None]
-            K -= self.means - self.means @ shares
+            K -= self.means - self.means @ self.shares
         if weight is not None:
             K *= np.sqrt(weight)[:, None]
             K *= np.sqrt(weight)
         self.matrix = K
         # A negative eigenvalue of this size may be due to the computation of K.
-        largest = max(float(np.abs(row).sum()) for row in K)
-        self.negative = max(NEGATIVE_EIGENVALUE_TOLERANCE * largest, self.rounding)
+        longest = max(float(np.abs(row).sum()) for row in K)
+        self.negative = max(NEGATIVE_EIGENVALUE_TOLERANCE * longest, self.rounding)
 
     def refuse_negative(self, smallest: float) -> None:
         """Raise an error if the matrix is not positive semi-definite."""
@@ -166,12 +166,8 @@ class _CentredKernel:
             )
 
 
-def kernel_features(K: Floats, weight: Floats | None, fit_intercept: bool) -> KernelFeatures:
+def kernel_features(centred: CentredKernel) -> KernelFeatures:
     """Return rows whose inner products are a kernel matrix; its memory is reused."""
-    return _features_of(_CentredKernel(K, weight, fit_intercept))
-
-
-def _features_of(centred: _CentredKernel) -> KernelFeatures:
     K, weight = centred.matrix, centred.weight
     light = (
         np.zeros(0, np.intp)
@@ -190,7 +186,9 @@ def _features_of(centred: _CentredKernel) -> KernelFeatures:
     rows[light] = of_light
     if weight is not None:
         rows /= np.sqrt(weight)[:, None]
-    return KernelFeatures(rows, values, centred.means, weight, centred.fit_intercept)
+    return KernelFeatures(
+        rows, values, centred.means, centred.shares, centred.total, weight, centred.fit_intercept
+    )
 
 
 def kernel_ridge(
@@ -201,10 +199,10 @@ def kernel_ridge(
     It minimises the mean squared loss plus alpha times the squared norm of the function. This takes
     one linear system with the kernel matrix, whose memory is reused.
     """
-    centred = _CentredKernel(K, weight, fit_intercept)
-    ridge = _total(y, weight) * alpha
+    centred = CentredKernel(K, weight, fit_intercept)
+    ridge = centred.total * alpha
     if ridge <= centred.negative:  # directions below rounding must be dropped
-        features = _features_of(centred)
+        features = kernel_features(centred)
         coordinates = features.coordinates(alpha)
         rows = ArrayRows(features.rows, weight=centred.weight)
         gamma = coordinates.solve(coordinates.design(rows).weighted_sum(y))
@@ -223,25 +221,14 @@ def kernel_ridge(
     solution = lapack.dpotrs(factor, by_row(y - level, root), lower=1)[0]
     dual = by_row(solution, root)
     if fit_intercept:
-        dual = _centred_dual(dual, weight)
+        dual = _centred_dual(dual, centred.shares)
     return dual, level - centred.means @ dual
 
 
-def _centred_dual(dual: Floats, weight: Floats | None) -> Floats:
+def _centred_dual(dual: Floats, shares: Floats) -> Floats:
     """Make coefficients of kernel values add up to 0, as those of centred features do.
 
     Computed ones do so up to rounding, which matters where they are large: in the directions of the
     smallest eigenvalues, and for a small ridge.
     """
-    return dual - np.multiply.outer(_shares(dual, weight), dual.sum(axis=0))
-
-
-def _total(values: Floats, weight: Floats | None) -> float:
-    """Return the number of rows (sum of their weights)."""
-    return float(len(values) if weight is None else weight.sum())
-
-
-def _shares(values: Floats, weight: Floats | None) -> Floats:
-    """Return the share of every row in the total weight."""
-    n = len(values)
-    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    return dual - np.multiply.outer(shares, dual.sum(axis=0))

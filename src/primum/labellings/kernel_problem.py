@@ -52,13 +52,6 @@ class StackedMetric:
         """Return ``W gamma``."""
         return self.of_rows(gamma.T).T if gamma.ndim == 2 else self.of_rows(gamma[None])[0]
 
-    def reduced(self) -> "StackedMetric":
-        """Return the same metric with one row per coordinate, unless B has fewer rows than that."""
-        if self.e is None or len(self.B) < len(self.e):
-            return self
-        R = np.linalg.qr(np.vstack([np.diag(self.e), self.B]), mode="r")
-        return StackedMetric(None, np.asarray(R))
-
     def ones(self, coordinates: KernelCoordinates) -> Floats:
         """Return the shortest u with ``M'u = 1``, which needs an intercept."""
         first = np.zeros(len(coordinates.roots))
@@ -112,9 +105,13 @@ def kernel_problem(
     else:
         factor = 1.0 if share == 0 else (1 - share) * coordinates.weight / total
         Z = coordinates.rows(labeled.X) * labeled.root[:, None]
-        e = np.sqrt(factor * total * alpha_labeled * coordinates.penalty + share)
-        W = StackedMetric(e, factor**0.5 * Z)
-    W = W.reduced()
+        penalty = coordinates.roots**-2.0
+        penalty[: int(coordinates.fit_intercept)] = 0.0
+        e = np.sqrt(factor * total * alpha_labeled * penalty + share)
+        B = factor**0.5 * Z
+        W = StackedMetric(e, B)
+        if len(B) >= len(e):  # one row per coordinate suffices
+            W = StackedMetric(None, np.asarray(np.linalg.qr(np.vstack([np.diag(e), B]), mode="r")))
     twin = coordinates.encode(*supervised)
     goal = W.of(twin)
     rows = family.unlabeled.rows

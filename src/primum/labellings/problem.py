@@ -155,29 +155,23 @@ class RowProducts:
         new = index[self._place[index] < 0]
         if len(self._rows) + len(new) > len(self._products):
             # With room to spare for the rows that later steps add.
-            self._forget(room=min(size + 3 * size // 4, self._most_rows, len(self._place)))
-            new = index
+            room = min(size + 3 * size // 4, self._most_rows, len(self._place))
+            self._place[self._rows], self._rows, new = -1, self._rows[:0], index
+            if room > len(self._products):
+                self._products = np.empty((0, 0))  # freed before more is allocated
+                self._products = np.empty((room, room))
         if len(new):
-            self._remember(new)
+            before = len(self._rows)
+            added = self.matrix[:, new]
+            where = slice(before, before + len(new))
+            if before:
+                across = np.dot(added.T, self.matrix[:, self._rows])
+                self._products[where, :before], self._products[:before, where] = across, across.T
+            np.matmul(added.T, added, out=self._products[where, where])
+            self._place[new] = np.arange(where.start, where.stop)
+            self._rows = np.concatenate([self._rows, new])
         place = self._place[index]
         return self._products[:, : len(self._rows)][place].take(place, axis=1)
-
-    def _forget(self, room: int) -> None:
-        self._place[self._rows], self._rows = -1, self._rows[:0]
-        if room > len(self._products):
-            self._products = np.empty((0, 0))  # freed before more is allocated
-            self._products = np.empty((room, room))
-
-    def _remember(self, new: Index) -> None:
-        before = len(self._rows)
-        added = self.matrix[:, new]
-        where = slice(before, before + len(new))
-        if before:
-            across = np.dot(added.T, self.matrix[:, self._rows])
-            self._products[where, :before], self._products[:before, where] = across, across.T
-        np.matmul(added.T, added, out=self._products[where, where])
-        self._place[new] = np.arange(where.start, where.stop)
-        self._rows = np.concatenate([self._rows, new])
 
 
 def solved(A: Floats, b: Floats) -> Floats | None:

@@ -13,7 +13,7 @@ to the K columns of one-hot labels. Without an intercept it is kernel ridge regr
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primum._sklearn import StrOptions
 from primum._typing import AnyArray, Floats, Index
-from primum.equations import Linear, kernel_ridge
+from primum.equations import kernel_ridge
 from primum.methods import base
 from primum.reading.data import (
     ClassRows,
@@ -35,7 +35,7 @@ from primum.reading.data import (
     refuse_other_library,
     stack_rows,
 )
-from primum.rows import LabeledRows, joined_weights
+from primum.rows import joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
@@ -54,12 +54,6 @@ class KernelRows:
 
     X: Any
     index: Index | None = None
-
-    def first(self, n: int) -> "KernelRows":
-        """Return the first rows."""
-        if self.index is None:
-            return KernelRows(self.X[:n])
-        return replace(self, index=self.index[:n])
 
 
 @base.with_parameters
@@ -122,7 +116,14 @@ class KernelClassifier(
         if unlabeled:
             index = np.concatenate([index, labels.unlabeled[given.unknown]])
         n_more = given.more.n_rows if unlabeled else 0
-        self._refuse_many(len(index) + n_more)
+        n_rows = len(index) + n_more
+        if n_rows > MAX_KERNEL_ROWS:
+            plain = type(self).__name__.removeprefix("Kernel")
+            raise ValueError(
+                f"{type(self).__name__} computes the kernel matrix of all {n_rows} rows, more than "
+                f"{MAX_KERNEL_ROWS}: approximate the kernel, for example by make_pipeline("
+                f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
+            )
         if self._precomputed:
             return KernelRows(given.X, index)
         parts = [given.X[index]]
@@ -132,15 +133,6 @@ class KernelClassifier(
         weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
         self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
         return KernelRows(rows)
-
-    def _refuse_many(self, n_rows: int) -> None:
-        if n_rows > MAX_KERNEL_ROWS:
-            plain = type(self).__name__.removeprefix("Kernel")
-            raise ValueError(
-                f"{type(self).__name__} computes the kernel matrix of all {n_rows} rows, more than "
-                f"{MAX_KERNEL_ROWS}: approximate the kernel, for example by make_pipeline("
-                f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
-            )
 
     def _kernel_matrix(self, rows: KernelRows) -> Floats:
         """Return the kernel matrix of rows, in memory of its own."""
@@ -170,7 +162,8 @@ class KernelClassifier(
             named = {"degree": self.degree, "coef0": self.coef0}
             if self.gamma_ is not None:  # passing None would replace a kernel's own default
                 named["gamma"] = self.gamma_
-            X, other = _with_short_indices(X), None if Z is X else _with_short_indices(Z)
+            both = X, None if Z is X else Z
+            X, other = (_with_short_indices(R) if sparse.issparse(R) else R for R in both)
             with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
                 K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
         if not np.isfinite(K.sum()):
@@ -266,8 +259,6 @@ def computed_kernel(
 
 def _with_short_indices(X: Any) -> Any:
     """Return sparse rows with short indices, if possible: some kernels do not read long ones."""
-    if not sparse.issparse(X):
-        return X
     as_csr: Any = sparse.csr_array
     rows = as_csr(X, copy=False)
     if max(rows.nnz, rows.shape[1]) < 2**31:
@@ -406,19 +397,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _fit_given(self, given: ClassRows) -> None:
-        rows = self._kernel_rows(given, unlabeled=False)
-        labeled = given.labeled
-        self._fit_kernel(given.labels.classes, rows, self._kernel_matrix(rows), labeled)
-
-    def _fit_kernel(
-        self, classes: AnyArray, rows: KernelRows, K: Floats, labeled: LabeledRows
-    ) -> Linear:
-        """Fit to validated rows with the kernel matrix K, which is overwritten.
-
-        Returns the coefficients of the kernel values and the intercept of the scores.
-        """
-        dual, intercept = kernel_ridge(
-            K, labeled.y, labeled.weight, alpha=self.alpha, fit_intercept=self.fit_intercept
-        )
-        self._remember(classes, rows, dual, intercept)
-        return dual, intercept
+        rows, labeled = self._kernel_rows(given, unlabeled=False), given.labeled
+        K, free = self._kernel_matrix(rows), self.fit_intercept
+        model = kernel_ridge(K, labeled.y, labeled.weight, alpha=self.alpha, fit_intercept=free)
+        self._remember(given.labels.classes, rows, *model)

@@ -11,11 +11,11 @@ eigendecomposition of K gives coordinates in which the fit to all rows is diagon
 
 from typing import Any, ClassVar, Self
 
-from primum.equations import kernel_features
+from primum.equations import CentredKernel, kernel_features, kernel_ridge
 from primum.labellings import kernel_family, kernel_problem, metric_of_rows
 from primum.methods.base import POSITIVE, fitting, unfitted_like, with_parameters
 from primum.methods.icls.classifier import IMPLICIT_RANGES, WithPrior, warn_of
-from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier
+from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
 from primum.rows import joined_weights
 from primum.solvers import solve_and_prove
 
@@ -212,18 +212,25 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
             twin = unfitted_like(
                 self, KernelLeastSquaresClassifier, alpha=alpha_labeled, gamma=gamma
             )
-            self.supervised_, twin.gamma_ = twin, gamma
-            of_labeled = K[:n_labeled, :n_labeled].copy()
-            fitted = twin._fit_kernel(
-                data.labels.classes, rows.first(n_labeled), of_labeled, data.labeled
+            fitted = kernel_ridge(
+                K[:n_labeled, :n_labeled].copy(),
+                data.labeled.y,
+                data.labeled.weight,
+                alpha=alpha_labeled,
+                fit_intercept=self.fit_intercept,
             )
+            of_twin = KernelRows(rows.X[:n_labeled])
+            if rows.index is not None:
+                of_twin = KernelRows(rows.X, rows.index[:n_labeled])
+            self.supervised_ = twin._remember(classes, of_twin, *fitted)
+            twin.gamma_ = gamma
 
             # Coordinates in which least squares on all rows is diagonal, and the problem.
             parts = [
                 (n_labeled, data.labeled.weight),
                 (data.unlabeled.n_rows, data.unlabeled.weight),
             ]
-            features = kernel_features(K, joined_weights(parts), self.fit_intercept)
+            features = kernel_features(CentredKernel(K, joined_weights(parts), self.fit_intercept))
             family = kernel_family(features, data.labeled.y, self.alpha)
             supervised = features.from_kernel(*fitted)
             self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
