@@ -162,10 +162,16 @@ class KernelClassifier(
             named = {"degree": self.degree, "coef0": self.coef0}
             if self.gamma_ is not None:  # passing None would replace a kernel's own default
                 named["gamma"] = self.gamma_
-            both = X, None if Z is X else Z
-            X, other = (_with_short_indices(R) if sparse.issparse(R) else R for R in both)
+            both = [X] if Z is X else [X, Z]
+            as_csr: Any = sparse.csr_array
+            for i, rows in enumerate(both):  # some kernels do not read long indices of sparse rows
+                if sparse.issparse(rows):
+                    both[i] = short = as_csr(rows, copy=False)
+                    if max(short.nnz, short.shape[1]) < 2**31:
+                        short.indices = short.indices.astype(np.int32)
+                        short.indptr = short.indptr.astype(np.int32)
             with np.errstate(over="ignore", invalid="ignore"):  # an error is raised below
-                K = pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **named)
+                K = pairwise_kernels(*both, metric=self.kernel, filter_params=True, **named)
         if not np.isfinite(K.sum()):
             raise ValueError(
                 "The kernel has values that are infinite or not numbers: standardise the features, "
@@ -255,15 +261,6 @@ def computed_kernel(
             "sklearn.metrics.pairwise_kernels(X, Z, metric=f)."
         )
     return K.astype(np.float64, copy=False)
-
-
-def _with_short_indices(X: Any) -> Any:
-    """Return sparse rows with short indices, if possible: some kernels do not read long ones."""
-    as_csr: Any = sparse.csr_array
-    rows = as_csr(X, copy=False)
-    if max(rows.nnz, rows.shape[1]) < 2**31:
-        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows
 
 
 # Kernels of scikit-learn that have a parameter gamma.
