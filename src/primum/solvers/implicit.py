@@ -2,11 +2,15 @@
 
     minimise over q, q_i in S_i    || W (gamma(q) - gamma_sup) ||^2,    gamma(q) = Z_l'y + Z_u'q
 
-    fit_implicit         equations, twin, problem, and then
-      solve_and_prove    its solution, one pass that measures it, and the proof
-        solve_problem    the labelling, by the solver that suits it
-        LabelPass        the model of a labelling and what that pass measured
+    fit_implicit             equations, supervised twin, metric, and then
+      labeled_loss           || W gamma - goal ||^2 + rest       (labellings/implicit.py)
+      implicit_problem       that loss as a LabelProblem         (labellings/implicit.py)
+      solve_and_prove        its solution, one pass that measures it, and the proof
+        solve_problem        the labelling, by the solver that suits it
+        LabelPass            the model of a labelling and what that pass measured
           measure_labels     the pass
+        certify              the proof: a duality gap, from the measured sums
+                                                                 (labellings/certificate.py)
 
 Once a labelling and its model are known, the sum of the design rows times the labels, the slack of
 every row, the predictions that differ from the twin's and the labels themselves need the same

@@ -349,7 +349,8 @@ class ICLSClassifier(WithPrior, LeastSquaresBase):
                     rcond=self._rcond,
                 )
             classes = data.labels.classes
-            # The model, its twin, its proof, and the labels: those of rows that are read again too.
+            # What fit_implicit has computed: the model, its twin, its proof and the labels, which
+            # are also kept for rows that are read again.
             self._remember(classes, *found.model)
             twin = unfitted_like(self, LeastSquaresClassifier, alpha=alpha_labeled)
             self.supervised_ = twin._remember(classes, *found.twin)
