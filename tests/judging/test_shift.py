@@ -115,6 +115,32 @@ def test_label_weights_need_a_mixture_of_the_labelled_classes(moved, refused):
     assert all("are no mixture of the labelled classes" in text for text in found if text)
 
 
+@pytest.mark.parametrize("moved", [0, 30])
+def test_too_few_labelled_rows_to_reject_a_mixture_refuse_label_weights(moved):
+    """One row of each of eight groups: no mixture, however far away, could be rejected."""
+    rng = np.random.default_rng(0)
+    y = np.arange(8) % 2
+    scores = np.eye(2)[y], np.tile([0.0, 1.0], (160, 1))
+    X, others = rng.normal(size=(8, 3)), rng.normal(size=(160, 3)) + moved
+    found = no_mixture(X, others, y, scores, np.array([0.0, 1.0]))
+    assert found.startswith("8 independent labelled rows (one of each group) are too few to show")
+
+
+@pytest.mark.parametrize("n_labeled", [10, 12, 16])
+def test_few_labelled_rows_never_allow_weights_for_rows_that_are_no_mixture(n_labeled):
+    for seed in range(5):
+        X, others, y, scores = mixed(np.random.default_rng(seed), n_labeled, 3.0)
+        assert no_mixture(X, others, y, scores, np.array([0.85, 0.15]), random_state=seed)
+
+
+@pytest.mark.parametrize("n_labeled", [24, 40])
+def test_enough_labelled_rows_allow_label_weights(n_labeled):
+    for seed in range(5):
+        X, others, y, scores = mixed(np.random.default_rng(seed), n_labeled)
+        found = no_mixture(X, others, y, scores, np.array([0.85, 0.15]), random_state=seed)
+        assert "too few" not in found
+
+
 def test_scores_that_saturate_do_not_hide_another_kind_of_rows():
     """Far beyond one class, all scores are those of this class."""
     rng = np.random.default_rng(0)

@@ -50,7 +50,9 @@ half of the rows, with the weights, and predict the kind of the other half.
   largest residual. T is the share of the unlabelled rows that no mixture explains. Scores can
   saturate far from the labelled rows, so the classifiers see the rows, and a third one the scores.
   Weights are refused if the p-value of T, adjusted by Holm's method, is below 0.01 for a mean T
-  of 0.1 or more.
+  of 0.1 or more. They are also refused if so few rows could not reject the mixture: if a classifier
+  that takes no labelled row and half of the unlabelled ones for unlabelled has no such p-value in
+  either half. Rows of a group are alike, so it is groups that are counted.
 """
 
 import warnings
@@ -85,7 +87,8 @@ CLIPPED_AT = 0.95
 # The least effective sample size of covariate weights, in labelled rows: with fewer, hardly any
 # difference between models could be told from chance.
 MIN_EFFECTIVE_ROWS = 20
-# The share of the unlabelled rows that covariate weights may leave unrepresented.
+# The share of the unlabelled rows that covariate weights may leave unrepresented, and that the test
+# of a mixture must be able to find.
 MAX_UNREPRESENTED = 0.5
 # The share of the unlabelled rows that no mixture of the labelled classes explains and that does
 # not matter: an accuracy of 55%, as for drift.
@@ -449,9 +452,10 @@ def no_mixture(
     halves = _weighted_halves(
         X_labeled, X_unlabeled, weight, scores, prepare=prepare, random_state=random_state
     )
-    tests = []
+    tests, attainable = [], []
     for half in halves:
         of_labeled, of_unlabeled = scores[0][half.labeled], scores[1][half.unlabeled]
+        attainable.append(smallest_p_value((of_labeled, of_unlabeled), codes[half.labeled], shares))
         tests.append(
             [
                 mixture_test(taken, (of_labeled, of_unlabeled), codes[half.labeled], shares)
@@ -459,6 +463,11 @@ def no_mixture(
             ]
         )
     found = np.array(tests)  # by half and classifier: T, and its p-value
+    if min(attainable) * found[..., 1].size >= DRIFT_SIGNIFICANCE:
+        return (
+            f"{len(codes)} independent labelled rows (one of each group) are too few to show "
+            "whether the unlabelled rows are a mixture of the labelled classes, which it assumes"
+        )
     p_value, unexplained = float(holm(found[..., 1].ravel()).min()), found[..., 0].mean(axis=0)
     if p_value >= DRIFT_SIGNIFICANCE or unexplained.max() < MIN_UNEXPLAINED:
         return ""
@@ -498,6 +507,19 @@ def mixture_test(
     statistic = float(of_unlabeled.mean() - shares @ of_class)
     degrees = variance.sum() ** 2 / np.sum(variance**2 / np.array(freedom))
     return statistic, float(stats.t.sf(statistic / np.sqrt(variance.sum()), degrees))
+
+
+def smallest_p_value(scores: tuple[Floats, Floats], codes: Index, shares: Floats) -> float:
+    """Return the p-value if no mixture explained half of the rows, and it were seen without error.
+
+    It is 1 if a visible share of the rows is of a class of which no labelled row is held out.
+    """
+    counts = np.bincount(codes, minlength=len(shares))
+    if shares[counts == 0].sum() >= MIN_UNEXPLAINED:
+        return 1.0
+    n_unlabeled = len(scores[1])
+    of_unlabeled = (np.arange(n_unlabeled) < MAX_UNREPRESENTED * n_unlabeled).astype(np.float64)
+    return mixture_test((np.zeros(len(codes)), of_unlabeled), scores, codes, shares)[1]
 
 
 @dataclass(frozen=True)
