@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -90,6 +91,25 @@ def safe_comparison(quick):
     name = next(iter(SAFE_BARS))
     whole, fit = comparison_and_fit(*PROBLEMS[name]())
     return Measured(name, (float(whole / fit),))
+
+
+def default_comparison(quick):
+    """Compare the default comparison with a fit of the safe stack to the same rows."""
+    from sklearn.datasets import make_classification
+
+    import primum
+    from safe import import_everything
+
+    import_everything()
+    n_rows = 1000 if quick else 5000
+    X, y = make_classification(n_rows, 20, n_informative=8, random_state=0)
+    y[50:] = -1
+    clf = primum.SafeClassifier(random_state=0)
+    both = [lambda: primum.compare(X, y, verbose=False), lambda: clf.fit(X, y)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit with 50 labels may stop early
+        whole, fit = cpu_times(both, 1)[0]
+    return Measured(f"simulated, 50 of {n_rows} x 20", (float(whole / fit),))
 
 
 def in_memory(quick):
@@ -373,6 +393,7 @@ ROWS = (
         ),
     ),
     Row("compare", safe_comparison, (Figure("comparison / one fit", "x", 2),)),
+    Row("compare, default", default_comparison, (Figure("comparison / one safe fit", "x", 8),)),
     Row(
         "in memory",
         in_memory,
