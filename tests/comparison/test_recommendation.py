@@ -44,7 +44,7 @@ def test_a_probable_gain_is_followed_by_everything_that_follows_the_recommendati
     assert verdict.probabilities.help > verdict.probabilities.harm
     assert unproven.recommended == "safe stack"
     assert unproven.headline.answer.startswith("Use the safe stack. It is ")
-    assert ", which your labels do not prove; about " in unproven.headline.answer
+    assert ", but your labels do not prove it; about " in unproven.headline.answer
     assert unproven.headline.answer.endswith(" more should decide it for your rows.")
     assert unproven.headline.kind == ""
     assert unproven.fit_recommended() is unproven.fit("safe stack")

@@ -169,7 +169,7 @@ def test_what_is_used_without_proof_says_how_sure_it_is():
     found = headline(probable, judged("b", 0, 0.02), recommended="safe stack")
     assert found.answer == (
         f"Use the safe stack. It is probably better ({odds[0].help:.0%}) than the tuned baseline, "
-        "which your labels do not prove."
+        "but your labels do not prove it."
     )
     assert found.kind == ""
     assert found.reason.startswith(
@@ -182,7 +182,7 @@ def test_what_is_used_without_proof_says_how_sure_it_is():
     assert "probably" not in other
     assert other == (
         f"Use the safe stack. It is more likely to be better ({odds[1].help:.0%}) than worse "
-        f"({odds[1].harm:.0%}) than the tuned baseline, which your labels do not prove."
+        f"({odds[1].harm:.0%}) than the tuned baseline, but your labels do not prove it."
     )
 
 
@@ -191,7 +191,7 @@ def test_labels_that_should_decide_are_counted_in_the_answer():
     certain = SettledWords(certain="They differ.", request="Label rows.", deciding="20 to 25")
     words = compose_headline(found, settled=certain)
     assert words.answer.endswith(
-        "which your labels do not prove; about 20 to 25 more should decide it for your rows."
+        "but your labels do not prove it; about 20 to 25 more should decide it for your rows."
     )
     assert words.next_step.startswith("Label rows. ")
     assert "It does not use the unlabelled rows." in words.next_step

@@ -48,7 +48,8 @@ def test_rows_that_cannot_stand_for_the_others_are_refused():
     rng = np.random.default_rng(2)
     far = rng.normal(size=(40, 1)), rng.normal(size=(400, 1)) + 4
     weight = np.append(np.full(38, 1e-9), [1, 1])
-    assert "the 40 labelled rows are worth 2.0, fewer than 20" in no_overlap(*far, weight)
+    said = "the 40 labelled rows count as 2.0 of equal weight, fewer than 20"
+    assert said in no_overlap(*far, weight)
     with pytest.raises(ValueError, match=r"at least 20 labelled .* there are 12 and 400"):
         covariate_weights(far[0][:12], far[1])
 

@@ -91,13 +91,13 @@ def test_suspected_columns_are_said():
     problem = table_problem(frame.assign(kind=labels), "kind")
     assert [alert.kind for alert in problem.alerts] == ["identifier"]
     text = problem.alerts[0].text
-    assert text.startswith("Every row has a whole number of its own in the column 'code', as if")
+    assert text.startswith("The whole numbers in the column 'code' never repeat, as if")
     assert "pass --id code (in Python, id='code')" in text
     other = table_problem(frame.assign(kind=labels, n=range(80)), "kind", id="n").alerts[0].text
     assert "pass --exclude code (in Python, exclude=['code'])" in other
     assert table_problem(frame.assign(kind=labels), "kind", id="code").alerts == []
     assert [alert.text.split(",")[0] for alert in array_identifiers(frame)] == [
-        "Every row has a whole number of its own in X['code']"
+        "The whole numbers in X['code'] never repeat"
     ]
     numbered = np.column_stack([np.arange(80.0), frame["size"]])
     assert "X[:, 0]" in array_identifiers(numbered)[0].text

@@ -245,7 +245,7 @@ class StoredLabelling:
             values = json.loads(path.read_text(encoding="utf-8"))
             # Files of earlier versions have no checksum.
             if values.pop("checksum", None) not in (None, _checksum(values)):
-                raise ValueError("it was changed after it was written: its checksum is another")
+                raise ValueError("it was changed after it was written: its checksum does not match")
             _check_inside(folder, values["files"], values["models"])
             course = Course.read(values["course"])
             # The folder may have been moved or renamed since.

@@ -434,7 +434,7 @@ def answer_line(findings: Findings, deciding: str = "") -> tuple[str, str]:
             more = f"; about {deciding} more should decide it for your rows" if deciding else ""
             sure = _how_sure(best.judged, findings.baseline)
             return (
-                f"Use {with_article(best.name)}. {sure}, which your labels do not prove{more}.",
+                f"Use {with_article(best.name)}. {sure}, but your labels do not prove it{more}.",
                 "",
             )
         if best.twin is not None and best.twin.answer == HELP:

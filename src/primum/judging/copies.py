@@ -1,7 +1,7 @@
 """Copies, and rows that belong together although nobody said so, among the labelled rows.
 
 A held-out row with a copy in the training set is easy for models that memorise rows, such as
-forests, kernels and nearest neighbours, and says nothing about new rows. So does a row of a person,
+forests, kernels and nearest neighbors, and says nothing about new rows. Nor does a row of a person,
 or of a recording, whose other rows are trained on. Such rows are nearer to each other than chance
 allows. But equal rows need not be copies: features with few values are often equal in rows that
 were observed independently, and rows of groups are near to each other in every sample. So what is
@@ -118,8 +118,8 @@ def find_copies(
         if excess is not None:
             found = (
                 f"The labelled rows seem to contain copies or near copies: {excess[0]:.0%} of the "
-                f"{n_labeled} have another labelled row so near that only {excess[1]:.0%} would in "
-                "a random subset of all rows."
+                f"{n_labeled} are as close to another labelled row as only {excess[1]:.0%} would "
+                "be in a random subset of all rows."
             )
     if not found:
         return None
@@ -131,14 +131,14 @@ def find_copies(
 
 
 def exact_copies(X: Any) -> str:
-    """Return a sentence if more rows are equal than chance allows in any of their columns."""
+    """Return a sentence if more rows are equal than their columns make probable; or nothing."""
+    if sparse.issparse(X):  # columns of counts are equal in most rows
+        return ""
     n_rows = count_rows(X)
     keys = _keys(X)
     counts = np.array(list(Counter(keys).values()))
     n_copies = n_rows - len(counts)
     if n_copies < MIN_EXACT_SHARE * n_rows or np.sum(counts > 1) < MIN_COPIED:
-        return ""
-    if sparse.issparse(X):  # columns of counts are equal in most rows
         return ""
     first_of = {key: row for row, key in reversed(list(enumerate(keys)))}
     distinct = take_rows(X, np.sort(list(first_of.values())))

@@ -72,7 +72,7 @@ GRID_POINTS = 2001
 MAX_FORECAST_FACTOR = 100
 # Variance of the counts relative to that of independent rows: the mean square of
 # (estimated r - true r) / (its standard error for independent rows) in 192 comparisons with known
-# truth (docs/comparing.md). (The correction of Nadeau & Bengio is 1.75 in twice five folds.)
+# truth (docs/comparing.md). (The correction of Nadeau & Bengio is 1.75 for two times five folds.)
 DESIGN_EFFECT = 1.2
 # Jeffreys' prior of a share adds half a row to either side.
 PRIOR_COUNT = 0.5

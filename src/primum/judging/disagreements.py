@@ -18,7 +18,7 @@ Salmon, J. K., Moraes, M. A., Dror, R. O. & Shaw, D. E. (2011). Parallel random 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -252,15 +252,16 @@ class _ListedPart:
         return np.lexsort([self.positions, self.keys])
 
     def limited(self, most: int) -> "_ListedPart":
-        """Return the same with at most ``most`` rows, those with the smallest numbers."""
+        """Return a part that lists at most ``most`` rows, those with the smallest numbers."""
         if len(self.keys) <= most:
             return self
         kept = self.order[:most]
-        return _ListedPart(
-            *(self.n_rows, self.n_union, self.n_different),
-            *(self.keys[kept], self.positions[kept], self.codes[kept]),
-            None if self.X is None else self.X[kept],
-            self.n_labeled,
+        return replace(
+            self,
+            keys=self.keys[kept],
+            positions=self.positions[kept],
+            codes=self.codes[kept],
+            X=None if self.X is None else self.X[kept],
         )
 
     def listed(self, order: Index, pairs: Index, X: Any) -> Disagreements:

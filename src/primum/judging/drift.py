@@ -77,7 +77,6 @@ from primum.reading.data import effective_size, stack_rows
 MAX_DRIFT_ROWS, MIN_DRIFT_ROWS = 1000, 10
 # Drift is claimed below this p-value: a false alarm in a hundred comparisons.
 DRIFT_SIGNIFICANCE = 0.01
-
 # It also needs this accuracy (guessing reaches 0.5): with many rows even a negligible difference
 # is significant.
 MIN_DRIFT_ACCURACY = 0.55
@@ -412,8 +411,8 @@ def no_overlap(
     """
     if (size := effective_size(weight)) < MIN_EFFECTIVE_ROWS:
         return (
-            f"with these weights the {len(weight)} labelled rows are worth {size:.1f}, fewer than "
-            f"{MIN_EFFECTIVE_ROWS}, so they cannot represent the unlabelled ones"
+            f"with these weights the {len(weight)} labelled rows count as {size:.1f} of equal "
+            f"weight, fewer than {MIN_EFFECTIVE_ROWS}, so they cannot represent the unlabelled ones"
         )
     halves = _weighted_halves(
         X_labeled, X_unlabeled, weight, None, prepare=prepare, random_state=random_state
@@ -428,7 +427,7 @@ def no_overlap(
     return (
         "hardly any labelled rows are like the unlabelled ones (even with weights, a classifier "
         f"tells the two apart with {(1 + unrepresented) / 2:.0%} accuracy, where 50% is chance), "
-        "so they cannot represent these"
+        "so no weights let the labelled rows represent the unlabelled ones"
     )
 
 

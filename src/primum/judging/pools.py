@@ -154,13 +154,13 @@ class DistinctRows:
 
     @classmethod
     def of(cls, digests: Digests, repeated: bool = False) -> Self:
-        """Return this for the digests of some rows."""
+        """Return whether rows are distinct, given their digests."""
         smallest, counts = np.unique(digests, return_counts=True)
         some = slice(MAX_DIGESTS_KEPT)
         return cls(smallest[some], repeated or bool((counts[some] > 1).any()))
 
     def join(self, other: Self) -> Self:
-        """Return this for the rows of two parts together."""
+        """Return whether the rows of two parts together are distinct."""
         both = np.concatenate([self.smallest, other.smallest])
         return self.of(both, self.repeated or other.repeated)
 

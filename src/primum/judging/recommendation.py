@@ -4,7 +4,7 @@ A claim ("it is better") needs a high probability, because it is a statement of 
 be used in any case, and whoever waits for a proof uses the baseline, which may well be the worse
 one. So the recommendation follows the expected gain, among models that can hardly do harm:
 
-* the baseline, whose gain is 0;
+* the baseline, whose gain is 0 by definition;
 * a safe stack that is more likely to help than to harm: it is shrunk towards the baseline, so its
   loss is hardly ever much larger;
 * any other method with P(help) >= 1 - 0.1 / m and P(harm) <= 0.05 / m, where m is the number of
@@ -14,7 +14,8 @@ Of these, the one with the largest estimated gain is recommended. A method that 
 is always among them; one that is claimed to make no practical difference never is, nor one that
 predicts other classes on at most the share ``equivalence`` of the unlabelled rows: the baseline is
 the simpler one. Where claims are withheld, the probabilities are not to be trusted, and the
-baseline is recommended. The benchmark "recommendation" measures what the rule gains and costs.
+baseline is recommended. ``lab/benchmarks/recommendation.py`` measures the gains and losses of this
+rule.
 """
 
 from collections.abc import Collection, Mapping

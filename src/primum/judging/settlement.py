@@ -72,7 +72,7 @@ class SettledPair:
     expected_more : (int, int)
         About how many more labels settle it, as a range; (0, 0) if it is settled.
     expected_to_not_worse : (int, int)
-        The same until labels show whether the challenger is not worse.
+        About how many more labels show whether the challenger is not worse, as a range.
     errors_so_far : (int, int)
         Errors of challenger and baseline on the labelled ones of the rows on which they differ.
     level : float
@@ -441,8 +441,11 @@ class Question(PlainRecord):
         wrong = counts[BASELINE] + counts[NEITHER], counts[CHALLENGER] + counts[NEITHER]
         needed = self._expected(outcomes, bounds)
         return SettledPair(
-            *(self.challenger, self.baseline, bounds.n_labels),
-            *((needed.low, needed.high), (needed.not_worse_low, needed.not_worse_high)),
+            challenger=self.challenger,
+            baseline=self.baseline,
+            n_labels=bounds.n_labels,
+            expected_more=(needed.low, needed.high),
+            expected_to_not_worse=(needed.not_worse_low, needed.not_worse_high),
             errors_so_far=(int(wrong[0]), int(wrong[1])),
             level=level,
             bounds=bounds,

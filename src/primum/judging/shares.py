@@ -301,7 +301,12 @@ def estimate_shares(
     ]
     n_units = len(np.unique(scored.units))
     return EstimatedShares(
-        *(shares, METHODS[shift], ASSUMPTIONS[shift], level, n_units, scored.n_unlabeled)
+        classes=shares,
+        method=METHODS[shift],
+        assumption=ASSUMPTIONS[shift],
+        level=level,
+        n_labeled=n_units,
+        n_unlabeled=scored.n_unlabeled,
     )
 
 

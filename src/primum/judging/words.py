@@ -290,8 +290,17 @@ to -3.5 points, probability above 99%).
     if posterior.disagreement is not None:
         reason += f" {_held_out(posterior.disagreement, method, baseline, sample)}"
     return Verdict(
-        *(answer, reason, next_step if unclear else "", odds, change, interval),
-        *(settle, level, posterior.difference, posterior.disagreement, edge),
+        answer=answer,
+        reason=reason,
+        next_step=next_step if unclear else "",
+        probabilities=odds,
+        change=change,
+        interval=interval,
+        n_labels_to_settle=settle,
+        level=level,
+        difference=posterior.difference,
+        disagreement=posterior.disagreement,
+        limit=edge,
         measure=measure,
     )
 

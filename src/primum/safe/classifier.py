@@ -20,11 +20,7 @@ from primum.judging.objectives import read_objective, rule_of, with_storable_cos
 from primum.judging.settlement import Settlement
 from primum.judging.words import OwnVerdict
 from primum.methods.base import fitting, with_parameters
-from primum.reading.data import (
-    given_rows,
-    read_rows,
-    refuse_other_library,
-)
+from primum.reading.data import given_rows, read_rows, refuse_other_library
 from primum.rows import is_outside
 from primum.safe.candidates import BASELINE as DEFAULT_BASELINE
 from primum.safe.candidates.own import choose_candidates, routed_weights, routing_of
@@ -183,7 +179,7 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    SafeRegressor : The same for numeric targets.
+    SafeRegressor : A safe stack for numeric targets.
     TunedDecisionClassifierCV : A decision rule for any other classifier.
     ICLSClassifier : A linear semi-supervised classifier with a certificate of optimality.
     SAFEWClassifier : A combination that needs no cross-validation.
@@ -333,7 +329,8 @@ class SafeClassifier(StackPredictionMixin, ClassifierMixin, BaseEstimator):
             notes, alerts = remarks_on_rows(rows, group, free, asked)
 
             # Out-of-fold scores of the candidates, weights of the stacks, final fits.
-            how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
+            title = type(self).__name__ if self.verbose else ""
+            how: Any = {"n_jobs": self.n_jobs, "title": title}
             deadline = None if self.time_budget is None else started + self.time_budget
             most = MAX_PREDICTED_ROWS if deadline is None else MAX_COMPARED_ROWS
             probe = rows.with_at_most(most).unlabeled

@@ -141,7 +141,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
 
     See Also
     --------
-    SafeClassifier : The same for classes.
+    SafeClassifier : A safe stack for classes.
     ICLSRegressor : Semi-supervised linear regression within bounds, with a certificate.
 
     Notes
@@ -282,7 +282,8 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
                 alerts = [few, *alerts]
 
             # Out-of-fold scores of the candidates, weights of the stacks, final fits.
-            how: Any = {"n_jobs": self.n_jobs, "title": type(self).__name__ * self.verbose}
+            title = type(self).__name__ if self.verbose else ""
+            how: Any = {"n_jobs": self.n_jobs, "title": title}
             deadline = None if self.time_budget is None else started + self.time_budget
             probe = rows.with_at_most(MAX_COMPARED_ROWS).unlabeled
             scored = score_candidates(
@@ -296,7 +297,7 @@ class SafeRegressor(StackNumberMixin, RegressorMixin, BaseEstimator):
             self.baseline_ = self._stack(stacks.weights[BASELINE], stacks.models)
 
             # The verdict, held-out predictions, and what the user reads.
-            notes += [f"{names}: {LACK_OF_TIME}" for names in scored.skipped]
+            notes += [f"{skipped}: {LACK_OF_TIME}" for skipped in scored.skipped]
             self.verdict_, judged, _ = judge_stacks(
                 held_out,
                 team,

@@ -365,8 +365,8 @@ def _identifying(problem: "TableProblem") -> Iterator[Alert]:
 
 def _names_rows(where: str, remedy: str) -> Alert:
     text = (
-        f"Every row has a whole number of its own in {where}, as if these named the rows: if they "
-        f"do, {remedy}, so that nothing is learnt from them."
+        f"The whole numbers in {where} never repeat, as if they identified the rows: if they do, "
+        f"{remedy}, so that nothing is learned from them."
     )
     return Alert("identifier", text)
 
