@@ -198,7 +198,7 @@ def list_disagreements(
     most: int = MAX_LISTED,
     labeled: Mask | None = None,
 ) -> Disagreements:
-    """Return the same as ``find_disagreements`` from known predictions.
+    """Return the disagreements of models whose predictions are known.
 
     Parameters
     ----------
