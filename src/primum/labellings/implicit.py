@@ -227,8 +227,8 @@ def labeled_loss(family: LeastSquaresFamily, alpha_labeled: float) -> Loss:
 
     Rounding would be amplified in directions that the labelled rows leave open and a small ridge
     determines: if e is the rounding of the rows along such a direction and r^2 its ridge, gamma is
-    wrong by ``e'(y - Z gamma) / r^2``. Where such directions exist, the rows are first reduced to as
-    many as their rank, and these have hardly any residual.
+    wrong by ``e'(y - Z gamma) / r^2``. Where such directions exist, the rows are first reduced to
+    as many as their rank, and these have hardly any residual.
     """
     labeled, coordinates = family.labeled, family.coordinates
     T = coordinates.full_basis
