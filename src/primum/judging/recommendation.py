@@ -14,8 +14,7 @@ Of these, the one with the largest estimated gain is recommended. A method that 
 is always among them; one that is claimed to make no practical difference never is, nor one that
 predicts other classes on at most the share ``equivalence`` of the unlabelled rows: the baseline is
 the simpler one. Where claims are withheld, the probabilities are not to be trusted, and the
-baseline is recommended. ``lab/benchmarks/recommendation.py`` measures the gains and losses of this
-rule.
+baseline is recommended. ``docs/comparing.md`` has the gains and losses of this rule.
 """
 
 from collections.abc import Collection, Mapping
