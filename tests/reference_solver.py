@@ -38,12 +38,12 @@ def solving(solver):
 def solve_reference(problem, tol=1e-8, max_iter=1000):
     """Return the optimal labelling closest to the centres."""
     columns = problem.columns
-    M = columns.take(np.arange(problem.n_rows))
-    weight = np.ones(problem.n_rows) if columns.weight is None else columns.weight
+    M = columns.take(np.arange(columns.shape[1]))
+    weight = np.ones(columns.shape[1]) if columns.weight is None else columns.weight
     eps = CENTRING * size if (size := np.linalg.norm(M, 2)) > ROUNDING_OF_M else 1.0
     pull = eps * np.sqrt(weight)
     labels = problem.labels
-    q = centres_of(labels, problem.n_rows)
+    q = centres_of(labels, columns.shape[1])
     low, high = (np.broadcast_to(bound, len(q)) for bound in (labels.low, labels.high))
     free = low < high  # SciPy does not accept equal bounds
     if not free.any():

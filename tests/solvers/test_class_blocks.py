@@ -48,7 +48,7 @@ def test_the_least_norm(rng, r):
     b -= b.mean(axis=1, keepdims=True)
     open_labels = OpenLabels(columns, labels, mask)
     A = open_labels.matrix()
-    shortest = np.linalg.pinv(A) @ (contrasts_of(labels).T @ b.T).ravel()
+    shortest = np.linalg.pinv(A) @ (contrasts_of(K).T @ b.T).ravel()
     Y = open_labels.least_norm.least_norm(open_labels.weighted_columns.T @ b)
     assert_allclose(np.linalg.norm(Y), np.linalg.norm(shortest), rtol=1e-6)
     assert_allclose(open_labels.weighted_columns @ Y, unflat(labels, A @ shortest), atol=1e-7)

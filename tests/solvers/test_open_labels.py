@@ -34,7 +34,7 @@ def dense(open_labels):
     """Return A with a column for every row and direction, weighted, in contrasts."""
     columns, labels = open_labels.columns, open_labels.labels
     weight = np.ones(columns.shape[1]) if columns.weight is None else columns.weight
-    C = np.ones((1, 1)) if contrasts_of(labels) is None else contrasts_of(labels)
+    C = contrasts_of(labels.shape[0]) if labels.shape else np.ones((1, 1))
     parts = [
         np.kron(C.T @ E[:, None], root * columns.matrix[:, [i]])
         for rows, directions in open_labels.faces

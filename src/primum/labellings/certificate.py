@@ -344,14 +344,15 @@ def certify(
     # Did the scores move? The gap is the uncertainty of a squared quantity; that of the scores is
     # its square root.
     moved: bool | None = False
-    if problem.n_rows:
+    n_rows = problem.columns.shape[1]
+    if n_rows:
         gap = max(judged.gap / problem.scale, distance_gap or 0.0)
         uncertain = 10 * gap**0.5
         same = max(SCORE_TOLERANCE, 10 * score_rounding, min(uncertain, MAX_EXPLAINED_SHIFT))
         moved = False if shift <= same else True if shift > uncertain else None
     if not converged:
         moved = None
-    if not feasible and problem.n_rows:  # no labelling attains the twin: that is proof enough
+    if not feasible and n_rows:  # no labelling attains the twin: that is proof enough
         moved = True
     return Certificate(
         labeled_loss=labeled_loss,
@@ -365,7 +366,7 @@ def certify(
         shift=shift,
         moved=moved,
         changed=changed,
-        n_unlabeled=problem.n_rows,
+        n_unlabeled=n_rows,
         metric=metric,
         determined=problem.determined,
         tie_break=problem.tie_break,

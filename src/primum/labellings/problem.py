@@ -248,11 +248,6 @@ class LabelProblem:
         """Return the gap, in units of P, that a tolerance allows at an objective of 0."""
         return tol * self.scale / self.loss_unit
 
-    @property
-    def n_rows(self) -> int:
-        """Number of unknown labels."""
-        return self.columns.shape[1]
-
     def residual(self, q: Floats | Labelling, moment: Floats | None = None) -> Floats:
         """Return ``M Q - T``, a point of the dual: one pass, unless X_u'Q is known as moment."""
         xi = self.columns.accumulate(q, moment) - self.target
@@ -305,8 +300,8 @@ class LabelProblem:
         if self.prior is None:
             return None
         z = xi + self.target
-        contrasts = contrasts_of(self.labels)
-        return self.prior.held(z, contrasts, damping * sigma, self.n_rows)
+        contrasts = contrasts_of(self.labels.shape[0]) if self.labels.shape else None
+        return self.prior.held(z, contrasts, damping * sigma, self.columns.shape[1])
 
     def judge(
         self,

@@ -275,11 +275,6 @@ def centres_of(labels: LabelSet, n_rows: int) -> Floats:
     return np.full((n_rows, *labels.shape), centre, dtype=np.float64)
 
 
-def contrasts_of(labels: LabelSet) -> Floats | None:
-    """Return orthonormal columns (K, K - 1) that add up to 0; None if a label is one number."""
-    return _contrasts(labels.shape[0]) if labels.shape else None
-
-
 def tied_entries(labels: LabelSet, p: Floats, rounding: Any) -> Mask:
     """Return the entries of every label that can move at no cost, up to rounding."""
     rounding = np.reshape(rounding, (-1, 1)) if labels.shape else rounding
@@ -421,12 +416,13 @@ def directions_of(shape: tuple[int, ...], key: int) -> Floats:
         return np.ones((1, 1))
     classes = np.flatnonzero([key >> k & 1 for k in range(shape[0])])
     basis = np.zeros((shape[0], len(classes) - 1))
-    basis[classes] = _contrasts(len(classes))
+    basis[classes] = contrasts_of(len(classes))
     return basis
 
 
 @lru_cache(maxsize=64)
-def _contrasts(n_classes: int) -> Floats:
+def contrasts_of(n_classes: int) -> Floats:
+    """Return orthonormal columns (K, K - 1) that add up to 0."""
     return np.ascontiguousarray(helmert(n_classes).T)
 
 

@@ -50,10 +50,14 @@ SYMMETRY_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class KernelRows:
-    """Rows of a kernel fit: an array of features, or their positions in a precomputed matrix."""
+    """Rows of a kernel fit: an array of features, or their positions in a precomputed matrix.
+
+    Every row has a weight; None: 1.
+    """
 
     X: Any
     index: Index | None = None
+    weight: Floats | None = None
 
 
 @base.with_parameters
@@ -124,15 +128,15 @@ class KernelClassifier(
                 f"{MAX_KERNEL_ROWS}: approximate the kernel, for example by make_pipeline("
                 f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
             )
+        weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
         if self._precomputed:
-            return KernelRows(given.X, index)
+            return KernelRows(given.X, index, weight)
         parts = [given.X[index]]
         if n_more:
             parts.append(in_memory(self, given.more))
         rows = stack_rows(parts, np.float64)
-        weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
         self.gamma_ = gamma_of(self.kernel, self.gamma, rows, weight)
-        return KernelRows(rows)
+        return KernelRows(rows, weight=weight)
 
     def _kernel_matrix(self, rows: KernelRows) -> Floats:
         """Return the kernel matrix of rows, in memory of its own."""
@@ -394,7 +398,7 @@ class KernelLeastSquaresClassifier(KernelClassifier):
         return self._fit_to(X, y, X_unlabeled, sample_weight)
 
     def _fit_given(self, given: ClassRows) -> None:
-        rows, labeled = self._kernel_rows(given, unlabeled=False), given.labeled
+        rows, y = self._kernel_rows(given, unlabeled=False), given.labels.targets[given.known]
         K, free = self._kernel_matrix(rows), self.fit_intercept
-        model = kernel_ridge(K, labeled.y, labeled.weight, alpha=self.alpha, fit_intercept=free)
+        model = kernel_ridge(K, y, rows.weight, alpha=self.alpha, fit_intercept=free)
         self._remember(given.labels.classes, rows, *model)

@@ -63,7 +63,7 @@ def minimise_by_gradients(
     """
     labels = problem.labels
     slopes = _Slopes(problem)
-    q = y = centres_of(labels, problem.n_rows) if start is None else start
+    q = y = centres_of(labels, problem.columns.shape[1]) if start is None else start
     t = 1.0
     gaps = [slopes.measure(problem, q)]
     face = labels.open(q)

@@ -450,7 +450,8 @@ def solve(
     if solver in ONE_NUMBER:
         n_classes = problem.labels.shape[0] if problem.labels.shape else 2
         check_solver(solver, n_classes, has_prior=problem.prior is not None)
-    if problem.n_rows == 0:
+    n_rows = problem.columns.shape[1]
+    if n_rows == 0:
         return Solution(centres_of(problem.labels, 0), iterations=0)
     if solver == "auto":
         solver = "newton" if streamed is None else "scale"
@@ -458,7 +459,7 @@ def solve(
         return solve_scale(problem, tol, max_iter, measure)
     if streamed is not None and not streamed.design.rows.in_memory:
         raise ValueError(
-            f"solver={solver!r} stores one number per row, but the {problem.n_rows} unlabelled "
+            f"solver={solver!r} stores one number per row, but the {n_rows} unlabelled "
             "rows are not in memory: use solver='auto'."
         )
     return SOLVERS[solver](problem, tol, max_iter)
@@ -483,7 +484,7 @@ def solve_problem(
     if solver == "auto":
         solver = "newton" if problem.columns.streamed is None else "scale"
     # If the model depends only on M Q, any optimal labelling will do.
-    unique = problem.determined and problem.prior is None and problem.n_rows > 0
+    unique = problem.determined and problem.prior is None and problem.columns.shape[1]
     if start is not None and unique and solver == "newton":
         solution = solve_from(problem, start, tol, max_iter)
         if solution is not None:
@@ -491,7 +492,7 @@ def solve_problem(
     solve_labels = partial(_solve_labels, solver)
     if problem.prior is not None and problem.prior.extended is not None:
         return _solve_anchored(problem, problem.prior, solve_labels, tol, max_iter)
-    if problem.tie is not None and problem.n_rows:
+    if problem.tie is not None and problem.columns.shape[1]:
         return solve_nearest_twin(problem, problem.tie, solve_labels, tol, max_iter)
     measure = measure if problem.prior is None else None
     return solve(problem, solver=solver, tol=tol, max_iter=max_iter, measure=measure)

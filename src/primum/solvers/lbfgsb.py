@@ -98,7 +98,7 @@ class _Objective:
     @property
     def bounds(self) -> Bounds:
         best = self.problem.labels.best
-        ones = np.ones(self.problem.n_rows)
+        ones = np.ones(self.problem.columns.shape[1])
         return Bounds(self.lengths * best(ones), self.lengths * best(-ones))
 
     def labels(self, z: Floats) -> Floats:

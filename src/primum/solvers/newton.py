@@ -208,7 +208,7 @@ def follow_path(
     """
     # The path starts at the centres of the label sets, with sigma close to 0.
     columns, labels, tol = problem.columns, problem.labels, problem.gap_within(tol)
-    centres = centres_of(labels, problem.n_rows)
+    centres = centres_of(labels, columns.shape[1])
     xi = problem.residual(centres)
     p = columns.project(xi)
     nu = 0.0 * problem.multipliers(xi)
@@ -216,7 +216,7 @@ def follow_path(
     best = Trial(centres, gap, feasible and gap <= GAP_GOAL * tol, nu, feasible)
     rounding = rounding_thresholds(problem, xi, p)
     sigma = first_sigma = 1.0 / max(float(np.sqrt(np.vdot(p, p) / p.size)), 1e-300)
-    yield Stage(0.0, xi, problem.n_rows, best, 0)
+    yield Stage(0.0, xi, columns.shape[1], best, 0)
 
     # Sigma grows by ``growth``. Between two kinks the path is a straight line, and a prediction is
     # exact. Where kinks crowd, as they do if the weights of rows differ by many orders of

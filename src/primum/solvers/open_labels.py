@@ -44,14 +44,6 @@ MAX_FACES_AT_ONCE = 64
 Face = tuple[Index, Floats]
 
 
-def faces_of(labels: LabelSet, face: Mask) -> list[Face]:
-    """Return the rows whose labels can still move, grouped by direction."""
-    if labels.shape:
-        return [(rows, directions_of(labels.shape, key)) for key, rows in groups(keys_of(face), 0)]
-    rows = face.nonzero()[0]
-    return [(rows, directions_of((), 1))] if len(rows) else []
-
-
 def n_contrasts(labels: LabelSet) -> int:
     """Return the number of directions of one label, 1 if it is a number."""
     return labels.shape[0] - 1 if labels.shape else 1
@@ -59,20 +51,20 @@ def n_contrasts(labels: LabelSet) -> int:
 
 def flat(labels: LabelSet, xi: Floats) -> Floats:
     """Return Xi (r,) or (r, K) as one vector, contrast by contrast."""
-    contrasts = contrasts_of(labels)
-    return xi if contrasts is None else (contrasts.T @ xi.T).ravel()
+    return (contrasts_of(labels.shape[0]).T @ xi.T).ravel() if labels.shape else xi
 
 
 def unflat(labels: LabelSet, x: Floats) -> Floats:
     """Return Xi (r,) or (r, K) from one vector: the inverse of ``flat``."""
-    contrasts = contrasts_of(labels)
-    return x if contrasts is None else np.asarray(x.reshape(contrasts.shape[1], -1).T @ contrasts.T)
+    if not labels.shape:
+        return x
+    contrasts = contrasts_of(labels.shape[0])
+    return np.asarray(x.reshape(contrasts.shape[1], -1).T @ contrasts.T)
 
 
 def in_contrasts(labels: LabelSet, directions: Floats) -> Floats:
     """Return directions (K, e) of labels as combinations (K - 1, e) of the contrasts."""
-    contrasts = contrasts_of(labels)
-    return directions if contrasts is None else contrasts.T @ directions
+    return contrasts_of(labels.shape[0]).T @ directions if labels.shape else directions
 
 
 class OpenLabels:
@@ -85,7 +77,13 @@ class OpenLabels:
 
     def __init__(self, columns: ProblemColumns, labels: LabelSet, face: Mask) -> None:
         self.columns, self.labels, self.face = columns, labels, face
-        self.faces = faces_of(labels, face)
+        # The rows whose labels can still move, grouped by direction.
+        if labels.shape:
+            by_key = groups(keys_of(face), 0)
+            self.faces: list[Face] = [(rows, directions_of(labels.shape, k)) for k, rows in by_key]
+        else:
+            rows = face.nonzero()[0]
+            self.faces = [(rows, directions_of((), 1))] if len(rows) else []
         self.freedom = sum(len(rows) * D.shape[1] for rows, D in self.faces)
         self.n_equations = columns.shape[0] * (labels.shape[0] - 1 if labels.shape else 1)
 

@@ -16,7 +16,6 @@ from primum.labellings import kernel_family, kernel_problem, metric_of_rows
 from primum.methods.base import POSITIVE, fitting, unfitted_like, with_parameters
 from primum.methods.icls.classifier import IMPLICIT_RANGES, WithPrior, warn_of
 from primum.methods.kernels import KernelClassifier, KernelLeastSquaresClassifier, KernelRows
-from primum.rows import joined_weights
 from primum.solvers import solve_and_prove
 
 
@@ -203,8 +202,9 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
                 X, y, X_unlabeled, sample_weight, possible=possible, label_bounds=label_bounds
             )
             rows, classes = self._kernel_rows(data, unlabeled=True), data.labels.classes
+            y = data.labels.targets[data.known]
             shares = self._shares(data) if self.prior is not None else None
-            K, n_labeled = self._kernel_matrix(rows), len(data.labeled.y)
+            K, n_labeled = self._kernel_matrix(rows), len(y)
 
             # The twin, with the same kernel: its gamma may have been computed from all rows.
             alpha_labeled = self.alpha if self.alpha_labeled is None else self.alpha_labeled
@@ -214,8 +214,8 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
             )
             fitted = kernel_ridge(
                 K[:n_labeled, :n_labeled].copy(),
-                data.labeled.y,
-                data.labeled.weight,
+                y,
+                None if rows.weight is None else rows.weight[:n_labeled],
                 alpha=alpha_labeled,
                 fit_intercept=self.fit_intercept,
             )
@@ -226,12 +226,8 @@ class KernelICLSClassifier(WithPrior, KernelClassifier):
             twin.gamma_ = gamma
 
             # Coordinates in which least squares on all rows is diagonal, and the problem.
-            parts = [
-                (n_labeled, data.labeled.weight),
-                (data.unlabeled.n_rows, data.unlabeled.weight),
-            ]
-            features = kernel_features(CentredKernel(K, joined_weights(parts), self.fit_intercept))
-            family = kernel_family(features, data.labeled.y, self.alpha)
+            features = kernel_features(CentredKernel(K, rows.weight, self.fit_intercept))
+            family = kernel_family(features, y, self.alpha)
             supervised = features.from_kernel(*fitted)
             self.metric_ = metric_of_rows(self.metric, family.labeled, self.fit_intercept)
             problem = kernel_problem(

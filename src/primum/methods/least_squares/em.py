@@ -237,8 +237,8 @@ class SoftLabelProblem:
     def __init__(self, family: LeastSquaresFamily, label_set: LabelSet) -> None:
         equations = self.equations = family.equations
         self.label_set = label_set
-        contrasts = contrasts_of(label_set)
-        self.contrasts = np.ones((1, 1)) if contrasts is None else contrasts
+        shape = label_set.shape
+        self.contrasts = contrasts_of(shape[0]) if shape else np.ones((1, 1))
         self.labeled, self.unlabeled = equations.design(family.labeled.rows), family.unlabeled
         self.y = _columns(family.labeled.y)
         self.size = float(np.linalg.norm(family.labeled_sum))  # of the slope at beta = 0

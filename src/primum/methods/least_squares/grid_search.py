@@ -125,7 +125,7 @@ def score_fold(
                 )
                 start = solution.labels if isinstance(solution.labels, np.ndarray) else None
                 solutions.append(solution.labels)
-                if not solution.proven and problem.n_rows:
+                if not solution.proven and problem.columns.shape[1]:
                     unmeasured = replace(solution, moment=None)
                     judged = labellings.judge(problem, unmeasured, grid.tol)
                     unproven += not labellings.is_proven(*judged, grid.tol)
