@@ -64,6 +64,7 @@ BESIDE = {
     "__main__",
     "_files",
     "_lazy",
+    "_plain",
     "_progress",
     "_sklearn",
     "_threads",

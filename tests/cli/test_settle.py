@@ -281,8 +281,11 @@ def test_reports_of_every_format_are_updated(compared, call, truth, tmp_path, fo
         return
     assert text in after
     assert before.count("## ") == after.count("## ")
-    (folder / "report.md").write_text("")
-    assert "Warning: report/report.md has no place for this" in succeeded(call("settle", "report"))
+    (folder / "report.md").write_text("edited")  # it is written again as a whole
+    succeeded(call("settle", "report"))
+    assert (folder / "report.md").read_text() == after
+    (folder / "report.md").unlink()
+    assert "Warning: There is no report/report.md to" in succeeded(call("settle", "report"))
 
 
 def test_rows_beyond_the_sample_are_asked_for_too(compare, truth, tmp_path):
@@ -408,8 +411,7 @@ def test_a_clear_answer_is_checked_and_not_settled(compared, tmp_path):
     compared()
     labelling = StoredLabelling.read(tmp_path / "report")
     assert labelling.how_to_label.startswith("To settle it, open ")
-    clear = replace(labelling.course, cross_validated="help")
-    checked = replace(labelling, course=clear).how_to_label
+    checked = replace(labelling, cross_validated="help").how_to_label
     assert checked.startswith("To check this on your rows, open ")
 
 

@@ -9,8 +9,9 @@ import pytest
 from walk import functions_of
 
 # Lower them whenever a command takes fewer.
-MOST_FUNCTIONS = {"forest": 883, "forest,icls": 1096}
-MOST_OF_SETTLE = 216
+MOST_FUNCTIONS = {"forest": 881, "forest,icls": 1093}
+# The report is written again as a whole.
+MOST_OF_SETTLE = 286
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SafeRegressor
-from primum.comparison.labelling_files import Course
+from primum.comparison.settle import settled_in
 from primum.judging.words import Alert
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
@@ -55,7 +55,7 @@ def test_a_probable_gain_is_followed_by_everything_that_follows_the_recommendati
     settled = unproven.settled
     assert settled.deployed == "safe stack"
     assert settled.deploy == "Use the safe stack for now, as cross-validation recommends."
-    assert Course.of(unproven, unproven.settlement).recommended == "safe stack"
+    assert unproven.answer.recommended == "safe stack"
 
 
 def test_labels_so_far_count_against_a_recommendation_that_is_not_proven(unproven):
@@ -67,8 +67,7 @@ def test_labels_so_far_count_against_a_recommendation_that_is_not_proven(unprove
     labels = {asked.keys[place]: asked.classes[question.codes[place, 0]] for place in wrong}
     for n_labels, deployed in ((max(lead - 1, 0), "safe stack"), (lead + 1, "baseline")):
         some = dict(list(labels.items())[:n_labels])
-        course = Course.of(unproven, asked)
-        settling = course.settling(asked.with_labels(some))
+        settling = settled_in(unproven, asked.with_labels(some))
         assert settling.answer == "open"
         assert settling.deployed == deployed
     assert settling.deploy == "Use the baseline for now, the cautious choice."

@@ -14,13 +14,14 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import primum
 from primum import LeastSquaresClassifier, SafeClassifier, SelfLearningClassifier
-from primum.comparison.page import answer_part
-from primum.comparison.settle import TWO_QUESTIONS, duels_of, settled_by, settlement_part
+from primum.comparison.page import answer_block
+from primum.comparison.settle import TWO_QUESTIONS, duels_of, settled_by, settlement_blocks
 from primum.comparison.words import BEFORE_LABELS, REFITTED, Findings, MethodResult
 from primum.judging.difference import Difference, Disagreement, Posterior
 from primum.judging.losses import ERROR
 from primum.judging.settlement import SettledPair, Settlement
 from primum.judging.words import verdict_of
+from primum.pages.page import markdown_of
 
 pytestmark = pytest.mark.usefixtures("quick_drift")
 
@@ -224,7 +225,7 @@ def test_labels_are_followed_where_cross_validation_says_otherwise(fresh):
     assert found.text.endswith(TWO_QUESTIONS)
     assert result.headline.reason.startswith(BEFORE_LABELS)
     assert TWO_QUESTIONS in result.headline.reason
-    parts = answer_part(result.headline).to_markdown()
+    parts = answer_block(result.headline).to_markdown()
     assert "On your rows: " in parts
     assert f"Earlier: {BEFORE_LABELS}" in parts
     assert result.headline.answer.startswith("Use the baseline on these rows")
@@ -397,7 +398,7 @@ def test_what_needs_no_label_is_certain_and_not_100_per_cent_probable():
         classes=["no", "yes"],
     )
     settling = settled_by(asked, "baseline", ["safe stack"], "cannot_tell")
-    report = settlement_part(settling, "baseline").to_markdown()
+    report = markdown_of("Report", [("Settled", settlement_blocks(settling, "baseline"))])
     assert "Change in errors on 1,000 unlabelled rows: bounds that are certain." in report
     assert "100%" not in report
 

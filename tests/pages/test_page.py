@@ -11,15 +11,11 @@ from primum.pages.page import (
     AnswerBlock,
     Cell,
     PageTable,
-    ReplaceablePart,
-    Text,
     asset,
     first_sentence,
     html_page,
-    markdown_of,
     paragraph,
     picture,
-    with_part,
 )
 
 EVIL = "</style><script>alert('1') & \"2\"</script>"
@@ -158,18 +154,3 @@ def test_without_two_schemes_a_browser_gets_the_light_one():
     assert plain == {name: light for name, (light, _) in SCHEMES.items()}
     used = set(re.findall(r"var\(--([\w-]+)\)", asset("chart.css") + asset("page.css")))
     assert used - {"mark", "tint"} <= set(plain)
-
-
-def test_a_part_of_a_report_is_replaced_and_nothing_else():
-    blocks = [Text("before"), PageTable.of("A table.", ("a", "b"), [("x", 1)])]
-    old, new = ReplaceablePart("news", blocks), ReplaceablePart("news", [Text("after & <b>")])
-    rest = ("Rest", [Text("rest")])
-    for write, form in (
-        (html_page, ReplaceablePart.to_html),
-        (markdown_of, ReplaceablePart.to_markdown),
-    ):
-        report = write("Title", [("Lead", [old]), rest])
-        found = with_part(report, form(new))
-        assert found == write("Title", [("Lead", [new]), rest])
-        assert with_part(found, form(old)) == report
-        assert with_part(report, form(ReplaceablePart("other", []))) is None

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from primum._plain import from_plain
 from primum.tables.files import TableFormat, open_table
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import (
@@ -67,7 +68,7 @@ def test_the_sheet_has_key_target_and_mark_first(sheet):
         ("r2", "", "yes", "100123"),
     ]
     assert [sheet.header[place] for place in sheet.shown] == ["id", "age", "when", "note"]
-    assert Sheet.read(sheet.to_dict()).texts == sheet.texts
+    assert from_plain(Sheet, sheet.to_dict()).texts == sheet.texts
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.xlsx"])

@@ -9,7 +9,6 @@ import codecs
 import csv
 import gzip
 import io
-import json
 import math
 import os
 import re
@@ -26,7 +25,7 @@ import click
 import pyarrow as pa
 
 from primum._files import replacing, unpredictable, write_file
-from primum.comparison.page import comparison_markdown, comparison_page
+from primum.comparison.page import report_text
 from primum.comparison.result import Comparison
 from primum.comparison.store import OTHER_FOLDER, RESUME
 from primum.labellings import METRICS
@@ -490,18 +489,11 @@ class ComparisonOutput:
             else:
                 aside.rename(self.fits)
 
-    def write_report(self, result: Comparison, read: str) -> None:
-        """Write the report; the file appears only once it is complete.
-
-        ``read`` is the Python expression that reads the table.
-        """
-        if self.report.suffix == ".json":
-            text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        else:
-            write = comparison_page if self.report.suffix == ".html" else comparison_markdown
-            text = write(result, read=read)
+    def write_report(self, result: Comparison) -> None:
+        """Write the report; the file appears only once it is complete."""
         self.report.parent.mkdir(exist_ok=True)
-        write_file(self.report, text)
+        head, settled = result.headline, result.settled
+        write_file(self.report, report_text(self.report.suffix, result.answer, head, settled))
 
 
 def output_of(

@@ -318,10 +318,12 @@ def compare(
             chosen_settings = {key: value for key, value in settings.items() if value is not None}
             result = primum.compare(frame, **chosen_settings, left_out=notes, verbose=not quiet)
             if whole is not None:  # labels are asked for on all rows
-                result = replace(result, whole=whole)
-            result, labelling, labels = _labelling(result, table, output)
-        sample = "" if whole is None else "  # a sample of it was compared"
-        output.write_report(result, f"{table.pandas_code()}{sample}")
+                result.whole = whole
+            sample = "" if whole is None else "  # a sample of it was compared"
+            if result.call is not None:
+                result.call = replace(result.call, read=f"{table.pandas_code()}{sample}")
+            labelling, labels = _labelling(result, table, output)
+        output.write_report(result)
         saved = [] if model is None else _save(result, model, name, settings["target"], id_column)
         if labelling is not None:
             labels += _write_labelling(labelling, result, table)
@@ -381,7 +383,7 @@ def _write_labelling(labelling: StoredLabelling, result: Comparison, table: Tabl
     asked = labelling.settlement
     if not asked.settled:
         return [labelling.how_to_label]
-    return [f"{asked.request} {labelling.course.labelling.how}"] if asked.request else []
+    return [f"{asked.request} {labelling.words.how}"] if asked.request else []
 
 
 def _why_no_sheet(result: Comparison, output: options.ComparisonOutput) -> str:
@@ -401,12 +403,12 @@ def _why_no_sheet(result: Comparison, output: options.ComparisonOutput) -> str:
 
 def _labelling(
     result: Comparison, table: TableFile, output: options.ComparisonOutput
-) -> tuple[Comparison, StoredLabelling | None, list[str]]:
-    """Return a comparison with the labels given earlier, its labelling to store, and notes."""
+) -> tuple[StoredLabelling | None, list[str]]:
+    """Give a comparison the labels given earlier; return its labelling to store, and notes."""
     labelling, notes = None, list[str]()
     if output.fits is not None:
-        result, labelling, notes = prepare_labelling(result, table, output.report)
-    return result, labelling, [*notes, _why_no_sheet(result, output)]
+        labelling, notes = prepare_labelling(result, table, output.report)
+    return labelling, [*notes, _why_no_sheet(result, output)]
 
 
 @contextmanager
@@ -490,7 +492,7 @@ def screen_text(result: Comparison) -> str:
     """Return the data, the verdict, one table, and what was left out."""
     notes = "\n".join(f"Note: {sentence}" for sentence in dict.fromkeys(result.left_out))
     texts = [wrapped(data_text(result)), str(result.headline), _model_text(result)]
-    texts.append(wrapped(decision_in_words(result, result.decision)))
+    texts.append(wrapped(decision_in_words(result.answer)))
     texts.append(_shares_text(result))
     names = names_in_words(result, " ".join(str(result.headline).split()))
     captions = "\n".join([_caption(result), names])

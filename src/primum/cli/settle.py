@@ -1,6 +1,5 @@
 """``primum settle``: read labels of the rows to label, and say what they settle."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from primum.comparison.labelling_files import (
     FITTED_AGAIN,
     KEEP_MARKS,
     StoredLabelling,
-    update_report,
+    rewrite_report,
     write_page,
 )
 from primum.comparison.settle import model_in_words
@@ -71,7 +70,7 @@ def settle(
         for line in news:
             click.echo(line)
         if labelling.labels:
-            if problem := update_report(labelling):
+            if problem := rewrite_report(labelling):
                 warn(problem)
             click.echo(printable(_standing(labelling, saves=model is not None)))
         else:
@@ -105,10 +104,8 @@ def _news(before: StoredLabelling, now: StoredLabelling) -> str:
 
 def _standing(labelling: StoredLabelling, *, saves: bool) -> str:
     """Return what is settled, which model to use, what is still needed, and remarks."""
-    course, settling = labelling.course, labelling.settled
-    if saves:  # the model is saved, and a line says so
-        course = replace(course, labelling=replace(course.labelling, saving=FITTED_AGAIN))
-    head = course.headline_of(settling)
+    settling = labelling.settled
+    head = labelling.headline(saving=FITTED_AGAIN if saves else "")  # a line says how it is saved
     further = labelling.settlement.further
     texts = [settling.found, *further, head.next_step, KEEP_MARKS]
     shown = [wrapped(text) for text in texts if text]

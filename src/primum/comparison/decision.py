@@ -32,6 +32,7 @@ from primum.reading.classifiers import Entry, last_step
 from primum.safe.decision import TunedDecisionClassifierCV
 
 if TYPE_CHECKING:
+    from primum.comparison.answer import Answer
     from primum.comparison.result import Comparison
 
 
@@ -253,25 +254,25 @@ def _rate(hits: Mask, groups: AnyArray | None, level: float) -> tuple[float, flo
     return share, *rate_interval(share, n_rows, tails_of(level))
 
 
-def decision_part(result: "Comparison", decision: Decision | None) -> list[PageBlock]:
+def decision_part(answer: "Answer") -> list[PageBlock]:
     """Return the section of the report on costs and the threshold."""
-    text, objective = decision_in_words(result, decision), result.loss.objective
+    text, objective, decision = decision_in_words(answer), answer.objective, answer.decision
     if not text or objective is None:
         return []
     blocks: list[PageBlock] = [Text(text)]
     if objective.cost is not None:
-        blocks.append(_cost_table(result, objective))
+        blocks.append(_cost_table(answer.classes or (), objective))
     if decision is not None:
         blocks.append(_chart(decision))
     return blocks
 
 
-def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
+def decision_in_words(answer: "Answer") -> str:
     """Return, in words, when the recommended model predicts which class; empty without a rule."""
-    objective = result.loss.objective
+    objective, decision = answer.objective, answer.decision
     if objective is None or not (objective.has_rule or decision):
         return ""
-    name = result.name_in_words(result.recommended)
+    name = answer.name_in_words(answer.recommended)
     aim = "the costs of errors" if objective.name == COST else objective.scoring
     if decision is None:
         return (
@@ -304,8 +305,7 @@ def decision_in_words(result: "Comparison", decision: Decision | None) -> str:
     return text
 
 
-def _cost_table(result: "Comparison", objective: Objective) -> PageTable:
-    names = [str(name) for name in result.plan.table.labels.classes.tolist()]
+def _cost_table(names: Sequence[str], objective: Objective) -> PageTable:
     rows = [
         (name, *(f"{cost:g}" for cost in costs))
         for name, costs in zip(names, objective.cost or (), strict=True)

@@ -6,149 +6,44 @@ written and the labels so far; ``rows_to_label.csv`` (or .xlsx) is the sheet to 
 between. A sheet that somebody has filled in is never overwritten.
 
 Labels arrive days after a comparison, one sheet after the other. Their meaning depends on the
-settlement and on a few findings of cross-validation, the ``Course``: the recommended model, the
-models that the questions are about, and the reasons and alerts of the headline. These are stored
-with the settlement, so that reading labels needs no fits.
+settlement and on what the comparison has found, its ``Answer``: both are stored, so that labels are
+read, and the report is written again, without any fit.
 """
 
 import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from primum._files import write_file
 from primum._lazy import is_installed
-from primum._typing import PlainRecord
+from primum._plain import from_plain, to_plain
 from primum._words import key_of
-from primum.comparison import words
-from primum.comparison.page import answer_part
+from primum.comparison.answer import Answer
+from primum.comparison.page import report_text
 from primum.comparison.result import Comparison
-from primum.comparison.settle import (
-    SettledComparison,
-    duels_in,
-    settled_by,
-    settled_in,
-    settlement_part,
+from primum.comparison.settle import SettledComparison, duels_in, settled_by, settled_in
+from primum.comparison.words import (
+    BASELINE,
+    REFITTED,
+    Headline,
+    LabellingWords,
+    compose_headline,
+    failure_sentence,
+    headline_after_labels,
 )
-from primum.comparison.words import REFITTED, LabellingWords
 from primum.judging.named_labels import CANNOT_SAY, CANNOT_SAY_CELL
 from primum.judging.settlement import Settlement
-from primum.judging.words import CANNOT_TELL, Alert
+from primum.judging.words import CANNOT_TELL
 from primum.models import save
 from primum.pages.label import LabellingPair, LabellingTask, labelling_page
-from primum.pages.page import ReplaceablePart, with_part
 from primum.tables.csv import CsvTable
 from primum.tables.files import SPREADSHEETS, TableFile, TableFormat
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import SPREADSHEET, YES, Sheet, read_filled, sheet_of, write_sheet
-
-if TYPE_CHECKING:
-    from primum.comparison.result import Comparison
-
-
-@dataclass(frozen=True)
-class Course(PlainRecord):
-    """The findings of a comparison that decide what labels mean.
-
-    Attributes
-    ----------
-    recommended : str
-        The model that cross-validation recommends.
-    challengers : tuple of str or None
-        For every question, the name of the challenger, if it is against the baseline.
-    cross_validated : str
-        The answer of cross-validation to the first question.
-    headline : Headline
-        The headline of cross-validation alone.
-    failure : str
-        Which methods could not be judged, in a sentence.
-    labelling : LabellingWords
-        How rows are labelled, and the model saved.
-    """
-
-    recommended: str
-    challengers: tuple[str | None, ...]
-    cross_validated: str
-    headline: words.Headline
-    failure: str
-    labelling: words.LabellingWords
-
-    @classmethod
-    def of(cls, result: "Comparison", settlement: Settlement) -> Self:
-        """Return the course of a comparison."""
-        return cls(
-            recommended=result.recommended,
-            challengers=tuple(duel.rival for duel in duels_in(result, settlement)),
-            cross_validated=settled_in(result, settlement).cross_validated,
-            headline=words.compose_headline(result.findings, result.alerts),
-            failure=words.failure_sentence(result.findings),
-            labelling=result.labelling,
-        )
-
-    @property
-    def models(self) -> list[str]:
-        """Names of the models that may turn out to be the one to use."""
-        names = [words.BASELINE, self.recommended, *filter(None, self.challengers)]
-        return list(dict.fromkeys(names))
-
-    def settling(self, settlement: Settlement) -> SettledComparison:
-        """Return the settled comparison that the labels of a settlement imply."""
-        return settled_by(settlement, self.recommended, self.challengers, self.cross_validated)
-
-    def headline_of(self, settling: SettledComparison) -> words.Headline:
-        """Return the headline of the comparison after some labels."""
-        said = self.labelling.in_place(settling.in_headline())
-        return words.headline_after_labels(self.headline, said, self.failure)
-
-    def parts(self, settling: SettledComparison) -> list[ReplaceablePart]:
-        """Return the parts of the report that labels change."""
-        head = self.headline_of(settling)
-        return [answer_part(head), settlement_part(settling, self.recommended)]
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
-        """Return a course that was stored by ``to_dict``."""
-        head = dict(values["headline"])
-        alerts = tuple(Alert(**alert) for alert in head.pop("alerts"))
-        return cls(
-            recommended=values["recommended"],
-            challengers=tuple(values["challengers"]),
-            cross_validated=values["cross_validated"],
-            headline=words.Headline(alerts, **head),
-            failure=values["failure"],
-            labelling=words.LabellingWords(**values["labelling"]),
-        )
-
-
-def updated(report: str, parts: Sequence[ReplaceablePart], kind: str) -> str | None:
-    """Return a report with some of its parts replaced.
-
-    Parameters
-    ----------
-    report : str
-        The text of the report.
-    parts : sequence of ReplaceablePart
-        The parts.
-    kind : {"html", "md"}
-        Its format.
-
-    Returns
-    -------
-    str or None
-        The report; None if it lacks one of the parts.
-    """
-    for part in parts:
-        text = part.to_html() if kind == "html" else part.to_markdown()
-        replaced = with_part(report, text)
-        if replaced is None:
-            return None
-        report = replaced
-    return report
-
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
 QUESTION_MARK = (
@@ -174,8 +69,12 @@ class StoredLabelling:
         The questions, the rows and the labels so far.
     sheet : Sheet
         The sheet as it was written.
-    course : Course
-        Findings of the comparison.
+    answer : Answer
+        What the comparison has found.
+    challengers : tuple of str or None
+        For every question, the name of the challenger, if it is against the baseline.
+    cross_validated : str
+        The answer of cross-validation to the first question.
     models : dict of str to str
         The file of each model that may be used, relative to the folder.
     files : dict of str to str
@@ -188,7 +87,9 @@ class StoredLabelling:
 
     settlement: Settlement
     sheet: Sheet
-    course: Course
+    answer: Answer
+    challengers: tuple[str | None, ...]
+    cross_validated: str
     models: dict[str, str]
     files: dict[str, str]
     folder: Path
@@ -202,7 +103,20 @@ class StoredLabelling:
     @property
     def settled(self) -> SettledComparison:
         """What the labels so far mean."""
-        return self.course.settling(self.settlement)
+        recommended = self.answer.recommended
+        return settled_by(self.settlement, recommended, self.challengers, self.cross_validated)
+
+    @property
+    def words(self) -> LabellingWords:
+        """How rows are labelled, and the model saved."""
+        return command_words(self.folder, self.files["sheet"])
+
+    def headline(self, *, saving: str = "") -> Headline:
+        """Return the headline after some labels; ``saving`` replaces how to save the model."""
+        findings, words = self.answer.findings, self.words
+        said = replace(words, saving=saving or words.saving).in_place(self.settled.in_headline())
+        before = compose_headline(findings, self.answer.alerts)
+        return headline_after_labels(before, said, failure_sentence(findings))
 
     @property
     def may_be_replaced(self) -> bool:
@@ -216,7 +130,7 @@ class StoredLabelling:
     @property
     def how_to_label(self) -> str:
         """What to do with the rows to label, in a sentence."""
-        sheet, is_open = self.sheet_path, self.course.cross_validated == CANNOT_TELL
+        sheet, is_open = self.sheet_path, self.cross_validated == CANNOT_TELL
         aim = "settle it" if is_open else "check this on your rows"
         return (
             f"To {aim}, open {self.folder / PAGE} in a browser, label the rows and download "
@@ -230,7 +144,9 @@ class StoredLabelling:
         values = {
             **self.settlement.to_dict(),
             "sheet": self.sheet.to_dict(),
-            "course": self.course.to_dict(),
+            "answer": to_plain(self.answer),
+            "challengers": list(self.challengers),
+            "cross_validated": self.cross_validated,
             "models": self.models,
             "files": self.files,
         }
@@ -247,13 +163,12 @@ class StoredLabelling:
             if values.pop("checksum", None) not in (None, _checksum(values)):
                 raise ValueError("it was changed after it was written: its checksum does not match")
             _check_inside(folder, values["files"], values["models"])
-            course = Course.read(values["course"])
-            # The folder may have been moved or renamed since.
-            words = command_words(folder, values["files"]["sheet"])
             return cls(
                 Settlement.read(values),
-                Sheet.read(values["sheet"]),
-                replace(course, labelling=words),
+                from_plain(Sheet, values["sheet"]),
+                from_plain(Answer, values["answer"]),
+                tuple(values["challengers"]),
+                values["cross_validated"],
                 values["models"],
                 values["files"],
                 folder,
@@ -334,8 +249,8 @@ def settle_command(folder: Path) -> str:
 
 def prepare_labelling(
     result: Comparison, table: TableFile, report: Path
-) -> tuple[Comparison, StoredLabelling | None, list[str]]:
-    """Return a comparison with the labels given earlier, its labelling to store, and notes.
+) -> tuple[StoredLabelling | None, list[str]]:
+    """Give a comparison the labels given earlier; return its labelling to store, and notes.
 
     The labelling is None if no labels are needed.
     """
@@ -343,9 +258,9 @@ def prepare_labelling(
     before = _stored(folder)
     target = None if asked is None else asked.target
     if asked is None or target is None or not len(asked.rows):
-        return result, None, _set_aside(folder, before)
+        return None, _set_aside(folder, before)
     if CANNOT_SAY_CELL in asked.classes:
-        return result, None, [*_set_aside(folder, before), QUESTION_MARK]
+        return None, [*_set_aside(folder, before), QUESTION_MARK]
     if before is not None and result.continue_settlement(before.settlement):
         # Its order stays: somebody may have labelled rows of it, in the folder or elsewhere.
         name, new = before.files["sheet"], before.may_be_replaced
@@ -354,14 +269,19 @@ def prepare_labelling(
     else:
         name, notes = _new_sheet(table, folder, before)
         notes, new = [*_set_aside(folder, before), *notes], True
-    result = result.said_in(command_words(folder, name))
+    result.labelling = command_words(folder, name)
     rows = table.cells_at(asked.rows)
     mark = f"{YES} {_digest(asked)[:6]}"
     sheet = sheet_of(rows, asked.keys, target, asked.id_name, mark)
-    course = Course.of(result, asked)
-    stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in course.models}
+    challengers = tuple(duel.rival for duel in duels_in(result, asked))
+    cross_validated = settled_in(result, asked).cross_validated
+    named = [BASELINE, result.recommended, *filter(None, challengers)]
+    stored = {model: f"{MODELS}/{key_of(model)}.skops" for model in dict.fromkeys(named)}
     files = {"report": report.name, "sheet": name}
-    return result, StoredLabelling(asked, sheet, course, stored, files, folder, new), notes
+    labelling = StoredLabelling(
+        asked, sheet, result.answer, challengers, cross_validated, stored, files, folder, new
+    )
+    return labelling, notes
 
 
 def _stored(folder: Path) -> StoredLabelling | None:
@@ -491,7 +411,7 @@ def _abouts(labelling: StoredLabelling) -> list[str]:
 
     The first question settles which model to use, unless another model may beat the baseline too.
     """
-    questions, challengers = labelling.settlement.questions, labelling.course.challengers
+    questions, challengers = labelling.settlement.questions, labelling.challengers
     named = [
         f"whether {question.challenger} is better than {question.baseline}"
         if name is not None
@@ -504,25 +424,14 @@ def _abouts(labelling: StoredLabelling) -> list[str]:
     return named
 
 
-def update_report(labelling: StoredLabelling) -> str:
-    """Write what labels say into the report; return a sentence if that cannot be done."""
-    folder, course, settling = labelling.folder, labelling.course, labelling.settled
-    path = folder / labelling.files["report"]
-    again = f"it is written again by the same primum compare with --resume (a folder: {folder})"
+def rewrite_report(labelling: StoredLabelling) -> str:
+    """Write the report again, with what labels say; return a sentence if there is none."""
+    folder, path = labelling.folder, labelling.folder / labelling.files["report"]
     if not path.exists():
-        return f"There is no {path} to write this into: {again}."
-    text: str | None = path.read_text(encoding="utf-8")
-    if path.suffix == ".json":
-        head = course.headline_of(settling)
-        values = json.loads(text or "") | {
-            "verdict": "\n".join(head.lines),
-            "headline": head.to_dict(),
-            "settlement": settling.to_dict(),
-        }
-        text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    else:
-        text = updated(text or "", course.parts(settling), path.suffix[1:])
-    if text is None:
-        return f"{path} has no place for this: {again}."
-    write_file(path, text)
+        return (
+            f"There is no {path} to write this into: it is written again by the same primum "
+            f"compare with --resume (a folder: {folder})."
+        )
+    settled = labelling.settled
+    write_file(path, report_text(path.suffix, labelling.answer, labelling.headline(), settled))
     return ""

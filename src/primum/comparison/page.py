@@ -7,26 +7,26 @@ two pictures, changes from the baseline and learning curves, are drawn in two wa
 their numbers for the report, and with matplotlib for ``Comparison.plot``.
 """
 
-from collections import Counter
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primum._typing import AnyArray, plain
 from primum._words import counted
-from primum.comparison.card import MAX_SHOWN, digits_of
+from primum.comparison.answer import Answer
+from primum.comparison.card import MAX_SHOWN
 from primum.comparison.decision import decision_part
 from primum.comparison.plan import N_LABELED, N_UNLABELED
-from primum.comparison.repeat import READ, code_of
-from primum.comparison.settle import ANSWERS, HEADING, settlement_part, why_not
+from primum.comparison.repeat import code_of
+from primum.comparison.settle import ANSWERS, HEADING, SettledComparison, settlement_blocks
 from primum.comparison.shares import COUNTS, assumption_in_words
-from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
     BASELINE,
     Headline,
     MethodResult,
     estimation,
-    number_in_words,
     show_change,
     show_loss,
     show_loss_in_unit,
@@ -55,7 +55,6 @@ from primum.pages.page import (
     Folded,
     PageBlock,
     PageTable,
-    ReplaceablePart,
     Section,
     Text,
     asset,
@@ -63,21 +62,18 @@ from primum.pages.page import (
     markdown_of,
 )
 from primum.pages.pictures import line_styles, new_figure
-from primum.reading.classifiers import last_step
 
 if TYPE_CHECKING:
-    from primum.comparison.records import Records
-    from primum.comparison.result import Comparison
     from primum.tables.columns import Column
 
 
 AXES = {N_UNLABELED: "Number of unlabelled rows", N_LABELED: "Number of labelled training rows"}
 
 
-def changes_chart(result: "Comparison") -> Chart:
+def changes_chart(answer: Answer) -> Chart:
     """Return a chart of every method's change from the baseline, with intervals, for a page."""
-    measure, compared = result.measure, result.compared
-    baseline = result.plan.baseline_in_words
+    measure, compared = answer.measure, answer.compared
+    baseline = answer.baseline
     label = f"Estimated change in {measure.name} against {baseline}{unit_of(measure)}"
     verdicts = [(method.name, method.judged) for method in compared]
     items = []
@@ -103,35 +99,35 @@ def changes_chart(result: "Comparison") -> Chart:
             for name, verdict in verdicts
         ],
     )
-    drawing = interval_chart(items, result.limit * measure.scale, label, f"{label}. {described}.")
-    return Chart(drawing, _caption_of_changes(result, label, level), numbers)
+    drawing = interval_chart(items, answer.limit * measure.scale, label, f"{label}. {described}.")
+    return Chart(drawing, _caption_of_changes(answer, label, level), numbers)
 
 
-def _caption_of_changes(result: "Comparison", label: str, level: str) -> str:
-    measure = result.measure
+def _caption_of_changes(answer: Answer, label: str, level: str) -> str:
+    measure = answer.measure
     point = " One point is one row in a hundred." if measure.unit == ERROR.unit else ""
     fixed = " Labels that settle what is better on your rows do not change this picture."
     return (
         f"{label}, from cross-validation: how much the {measure.name} on new rows would change if "
         f"you used the method instead.{point} Dots are estimates; bars are {level} intervals, "
         f"widened to allow for the number of methods. Shaded: changes of up to "
-        f"{result.limit_in_words}, which make no practical difference. If a bar extends beyond the "
+        f"{answer.limit_in_words}, which make no practical difference. If a bar extends beyond the "
         "shaded region on both sides, the method may be better or worse."
-        f"{'' if why_not(result) else fixed}"
+        f"{'' if answer.why_not_settled else fixed}"
     )
 
 
-def curve_chart(result: "Comparison", axis: str) -> Chart:
+def curve_chart(answer: Answer, axis: str) -> Chart:
     """Return the learning curves over an axis, for a page."""
-    measure, label = result.measure, AXES[axis]
-    series = _series(result, axis)
+    measure, label = answer.measure, AXES[axis]
+    series = _series(answer, axis)
     loss = f"{capitalised(measure.name)}{' (%)' if measure.unit == ERROR.unit else ''}"
     caption = (
         f"{loss} on held-out rows against the {label.lower()}. Lines are means over the "
         "splits of one repeat; bands are one standard error on either side."
     )
     names = [curve.name for curve in series]
-    once = [with_article(entry.name) for entry in result.plan.cross_fitted if entry.name in names]
+    once = [with_article(name) for name in answer.alone if name in names]
     if once and axis == N_UNLABELED:
         caption += (
             f" The curve of {' and '.join(once)} is the baseline's {measure.name} plus the "
@@ -152,9 +148,9 @@ def curve_chart(result: "Comparison", axis: str) -> Chart:
     return Chart(drawing, caption, PageTable.of(f"{loss} ± standard error.", (label, *names), rows))
 
 
-def _series(result: "Comparison", axis: str) -> list[Curve]:
+def _series(answer: Answer, axis: str) -> list[Curve]:
     """Return the curves over an axis, in the unit of the loss."""
-    scale, points = result.measure.scale, [p for p in result.curves if p.axis == axis]
+    scale, points = answer.measure.scale, [p for p in answer.curves if p.axis == axis]
     # The mean of a single split has no standard error, so no band is drawn.
     return [
         Curve(
@@ -169,7 +165,7 @@ def _series(result: "Comparison", axis: str) -> list[Curve]:
     ]
 
 
-def plot_comparison(result: "Comparison") -> Any:
+def plot_comparison(answer: Answer) -> Any:
     """Draw the change of every method from the baseline, and the learning curves.
 
     Points are estimated changes, and bars are their intervals. If help or harm is claimed, the
@@ -178,26 +174,26 @@ def plot_comparison(result: "Comparison") -> Any:
 
     Parameters
     ----------
-    result : Comparison
-        What ``primum.compare`` returned.
+    answer : Answer
+        What ``primum.compare`` found.
 
     Returns
     -------
     matplotlib Figure
         The figure.
     """
-    axes = list(dict.fromkeys(point.axis for point in result.curves))
+    axes = list(dict.fromkeys(point.axis for point in answer.curves))
     figure = new_figure(5.2 * (1 + len(axes)), 3.8)
     first, *others = figure.subplots(1, 1 + len(axes), squeeze=False)[0]
-    _draw_changes(first, result)
+    _draw_changes(first, answer)
     for panel, axis in zip(others, axes, strict=True):
-        _draw_curves(panel, _series(result, axis), AXES[axis], result.measure)
+        _draw_curves(panel, _series(answer, axis), AXES[axis], answer.measure)
     return figure
 
 
-def _draw_changes(panel: Any, result: "Comparison") -> None:
-    measure, compared = result.measure, result.compared
-    edge = result.limit * measure.scale
+def _draw_changes(panel: Any, answer: Answer) -> None:
+    measure, compared = answer.measure, answer.compared
+    edge = answer.limit * measure.scale
     panel.axvspan(-edge, edge, color="#999999", alpha=0.25, linewidth=0, label="no difference")
     panel.axvline(0, color="#000000", linewidth=0.8)
     for row, verdict in enumerate(method.judged for method in compared):
@@ -209,7 +205,7 @@ def _draw_changes(panel: Any, result: "Comparison") -> None:
     panel.set_ylim(len(compared) - 0.5, -0.5)
     panel.set_xlabel(f"estimated change in {measure.name}{unit_of(measure)}, left is better")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.set_title(f"Against {result.plan.baseline_in_words}", fontsize="medium")
+    panel.set_title(f"Against {answer.baseline}", fontsize="medium")
 
 
 def _draw_curves(panel: Any, series: list[Curve], label: str, measure: Measure) -> None:
@@ -234,140 +230,177 @@ MAX_COEFFICIENTS = 30  # rows of the table of coefficients: the largest, more th
 NONE = Cell("–")
 
 
-def comparison_page(result: "Comparison", *, read: str = READ) -> str:
+def comparison_page(answer: Answer, head: Headline, settled: SettledComparison | None) -> str:
     """Return the report of a comparison as one self-contained HTML page.
 
     Parameters
     ----------
-    result : Comparison
-        What ``primum.compare`` returned.
-    read : str
-        The Python expression that reads the table.
+    answer : Answer
+        What was found.
+    head : Headline
+        The headline, in which labels may have the last word.
+    settled : SettledComparison or None
+        What labels have settled, or can settle.
 
     Returns
     -------
     str
         The page.
     """
-    return html_page(TITLE, _sections(result, read), subtitle=_subtitle(result))
+    sections = _sections(answer, head, settled)
+    return html_page(TITLE, sections, subtitle=_subtitle(answer))
 
 
-def comparison_markdown(result: "Comparison", *, read: str = READ) -> str:
-    """Return the report of a comparison as Markdown, with the numbers of its charts as tables.
+def comparison_markdown(answer: Answer, head: Headline, settled: SettledComparison | None) -> str:
+    """Return the report as Markdown, with the numbers of its charts as tables.
 
-    Parameters
-    ----------
-    result : Comparison
-        What ``primum.compare`` returned.
-    read : str
-        The Python expression that reads the table.
-
-    Returns
-    -------
-    str
-        The report.
+    The parameters are those of ``comparison_page``.
     """
-    return markdown_of(TITLE, _sections(result, read), _subtitle(result))
+    return markdown_of(TITLE, _sections(answer, head, settled), _subtitle(answer))
 
 
-def comparison_fragment(result: "Comparison") -> str:
+def comparison_fragment(answer: Answer, head: Headline) -> str:
     """Return the verdict, the picture and its numbers as HTML, for notebooks."""
-    parts = "".join(block.to_html() for block in _lead(result))
+    parts = "".join(block.to_html() for block in _lead(answer, head))
     return f"<style>{asset('chart.css')}</style><div class='primum'>{parts}</div>"
 
 
-def _subtitle(result: "Comparison") -> str:
-    table, problem = result.plan.table, result.problem
+def comparison_json(
+    answer: Answer, head: Headline, settled: SettledComparison | None
+) -> dict[str, Any]:
+    """Return everything that was found as values of JSON, with what follows from it."""
+    columns = zip(answer.columns, answer.n_terms, strict=True)
+    return {
+        "verdict": "\n".join(head.lines),
+        "headline": head.to_dict(),
+        "recommended": answer.recommended,
+        "measure": answer.measure.name,
+        "equivalence": answer.equivalence,
+        "level": answer.level,
+        "n_labeled": answer.n_labeled,
+        "n_chosen": answer.n_chosen,
+        "n_unlabeled": answer.n_unlabeled,
+        "target_kind": answer.target_kind,
+        "recognised": answer.recognised,
+        "classes": plain(answer.classes),
+        "rare_classes": plain(answer.rare_classes),
+        "n_folds": answer.n_folds,
+        "n_repeats": answer.n_repeats,
+        "seed": answer.seed,
+        "methods": plain(answer.methods),
+        "curves": plain(answer.curves),
+        "drift": plain(answer.drift),
+        "shift": plain(answer.shift),
+        "failures": plain(answer.failures),
+        "left_out": plain(answer.left_out),
+        "notes": plain(answer.notes),
+        "seconds": answer.seconds,
+        "n_stored_fits": answer.n_stored_fits,
+        "stored_seconds": answer.stored_seconds,
+        "model_card": plain(answer.model_card),
+        "target": answer.target,
+        "columns": [column.to_dict() | {"vocabulary": n} for column, n in columns],
+        "decision": plain(answer.decision),
+        "changed": plain(answer.changed),
+        "settlement": plain(settled),
+        "coefficients": plain(answer.coefficients),
+        "shares": plain(answer.shares),
+    }
+
+
+def report_text(
+    suffix: str, answer: Answer, head: Headline, settled: SettledComparison | None
+) -> str:
+    """Return the report as a file with some suffix contains it: ".html", ".md" or ".json"."""
+    if suffix == ".json":
+        values = comparison_json(answer, head, settled)
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    write = comparison_page if suffix == ".html" else comparison_markdown
+    return write(answer, head, settled)
+
+
+def _subtitle(answer: Answer) -> str:
+    drawn = f"{answer.n_labeled - answer.n_chosen:,} labelled"
+    chosen = f", {answer.n_chosen:,} chosen" if answer.n_chosen else ""
+    if answer.known_range is None:
+        kind = f"{len(answer.n_by_class)} classes"
+    else:
+        kind = f"numbers from {answer.known_range[0]} to {answer.known_range[1]}"
     parts = [
-        *([] if problem is None else [f"Column to predict: {problem.target}"]),
-        f"{table.labeled_in_words} and {counted(table.n_unlabeled, 'unlabelled row')}",
-        f"{len(table.classes)} classes"
-        if table.classes is not None
-        else f"numbers from {number_in_words(table.truth, 0)} to {number_in_words(table.truth, 1)}",
+        *([] if answer.target is None else [f"Column to predict: {answer.target}"]),
+        f"{drawn}{chosen} and {counted(answer.n_unlabeled, 'unlabelled row')}",
+        kind,
     ]
     return " · ".join(parts)
 
 
-def _sections(result: "Comparison", read: str) -> list[Section]:
-    axes = dict.fromkeys(point.axis for point in result.curves)
-    settled = result.settled
+def _sections(answer: Answer, head: Headline, settled: SettledComparison | None) -> list[Section]:
+    axes = dict.fromkeys(point.axis for point in answer.curves)
     sections: list[Section] = [
-        ("The answer", _lead(result)),
-        (HEADING, [] if settled is None else [settlement_part(settled, result.recommended)]),
-        ("The model you deploy", _model(result)),
-        ("The decision rule", decision_part(result, result.decision)),
-        ("The data", _data(result)),
-        ("Classes among the unlabelled rows", _shares(result)),
-        ("The methods", _methods(result)),
-        ("Could a method do harm?", _harm(result)),
-        ("More unlabelled rows", [curve_chart(result, axis) for axis in axes]),
-        ("Predictions that changed", _changed(result)),
-        ("Coefficients of the baseline", _coefficients(result)),
-        ("What was done to the columns", _columns(result)),
-        ("Failures and what was left out", _left_out(result)),
-        ("What was run", _run(result)),
-        ("Repeat it in Python", _repetition(result, read)),
+        ("The answer", _lead(answer, head)),
+        (HEADING, [] if settled is None else settlement_blocks(settled, answer.recommended)),
+        ("The model you deploy", _model(answer)),
+        ("The decision rule", decision_part(answer)),
+        ("The data", _data(answer)),
+        ("Classes among the unlabelled rows", _shares(answer)),
+        ("The methods", _methods(answer)),
+        ("Could a method do harm?", _harm(answer)),
+        ("More unlabelled rows", [curve_chart(answer, axis) for axis in axes]),
+        ("Predictions that changed", _changed(answer)),
+        ("Coefficients of the baseline", _coefficients(answer)),
+        ("What was done to the columns", _columns(answer)),
+        ("Failures and what was left out", _left_out(answer)),
+        ("What was run", _run(answer)),
+        ("Repeat it in Python", _repetition(answer)),
     ]
     return [(heading, blocks) for heading, blocks in sections if blocks]
 
 
-def _repetition(result: "Comparison", read: str) -> list[PageBlock]:
+def _repetition(answer: Answer) -> list[PageBlock]:
     """Return the call of ``primum.compare``."""
-    return [] if result.call is None else [Code(code_of(result.call, read))]
+    return [] if answer.call is None else [Code(code_of(answer.call))]
 
 
 def _probability(value: float) -> Cell:
     return Cell(percent(value), value=value)
 
 
-def _lead(result: "Comparison") -> list[PageBlock]:
+def _lead(answer: Answer, head: Headline) -> list[PageBlock]:
     """Return the answer, a few numbers and the picture."""
-    table, measure = result.plan.table, result.measure
-    shown = [m for m in result.methods if m.name in (BASELINE, result.recommended)]
+    measure = answer.measure
+    shown = [m for m in answer.methods if m.name in (BASELINE, answer.recommended)]
     facts = [
-        ("Labelled rows", f"{table.n_labeled - table.n_chosen:,}"),
-        *([("Chosen labels", f"{table.n_chosen:,}")] if table.n_chosen else []),
-        ("Unlabelled rows", f"{table.n_unlabeled:,}"),
+        ("Labelled rows", f"{answer.n_labeled - answer.n_chosen:,}"),
+        *([("Chosen labels", f"{answer.n_chosen:,}")] if answer.n_chosen else []),
+        ("Unlabelled rows", f"{answer.n_unlabeled:,}"),
         *(
             (
-                f"{capitalised(measure.name)} of {result.name_in_words(m.name)}",
+                f"{capitalised(measure.name)} of {answer.name_in_words(m.name)}",
                 show_loss_in_unit(m.loss, measure),
             )
             for m in shown
         ),
     ]
     return [
-        answer_part(result.headline),
+        answer_block(head),
         Facts(facts),
-        *([changes_chart(result)] if result.compared else []),
+        *([changes_chart(answer)] if answer.compared else []),
     ]
 
 
-def answer_part(head: Headline) -> ReplaceablePart:
-    """Return the answer as part of a report, which labels may change.
-
-    Parameters
-    ----------
-    head : Headline
-        What to use, why, and what to do next.
-
-    Returns
-    -------
-    ReplaceablePart
-        The part.
-    """
+def answer_block(head: Headline) -> AnswerBlock:
+    """Return the answer as part of a report, which labels may change."""
     why = "Earlier" if head.labelled else "Why"
     reasons = [("On your rows", head.certain), (why, head.reason), ("Next", head.next_step)]
-    alerts = [alert.text for alert in head.alerts]
-    return ReplaceablePart("answer", [AnswerBlock(head.answer, head.kind, reasons, alerts)])
+    return AnswerBlock(head.answer, head.kind, reasons, [alert.text for alert in head.alerts])
 
 
-def _model(result: "Comparison") -> list[PageBlock]:
+def _model(answer: Answer) -> list[PageBlock]:
     """Return the card of the recommended model: its loss and its figures."""
-    card = result.model_card
+    card = answer.model_card
     if card is None:
         return []
-    name = capitalised(result.name_in_words(card.name))
+    name = capitalised(answer.name_in_words(card.name))
     text = f"{name} on rows it has not seen: {card.in_words}."
     if card.guessing is not None:
         losses = (card.loss, *reversed(card.interval))
@@ -378,68 +411,69 @@ def _model(result: "Comparison") -> list[PageBlock]:
     return [Text(text), *card.blocks]
 
 
-def _data(result: "Comparison") -> list[PageBlock]:
+def _data(answer: Answer) -> list[PageBlock]:
     """Return the numbers of rows, what was recognised, the labels, the groups and the drift."""
-    table = result.plan.table
     text = (
-        f"{table.n_labeled:,} rows have a label and {table.n_unlabeled:,} have none; there are "
-        f"{table.X.shape[1]:,} columns of features."
+        f"{answer.n_labeled:,} rows have a label and {answer.n_unlabeled:,} have none; there are "
+        f"{answer.n_columns:,} columns of features."
     )
-    if table.n_chosen:
-        text += f" {_chosen_sentence(table.n_chosen)}"
-    if table.groups is not None:
-        n_groups = len(np.unique(table.groups[table.known.labeled].astype(str)))
-        text += f" The labelled rows belong to {n_groups:,} groups, which are never split."
-    if table.kind.how:
-        text += f" {table.kind.how}"
-    labels = _quantiles_table(result) if table.numeric else _classes_table(result)
-    return [Text(text), labels, Text(_drift_sentence(result.drift))]
+    if answer.n_chosen:
+        text += f" {_chosen_sentence(answer.n_chosen)}"
+    if answer.n_groups is not None:
+        text += f" The labelled rows belong to {answer.n_groups:,} groups, which are never split."
+    if answer.recognised:
+        text += f" {answer.recognised}"
+    labels = _quantiles_table(answer) if answer.numeric else _classes_table(answer)
+    return [Text(text), labels, Text(_drift_sentence(answer.drift))]
 
 
 # Quantiles of the known numbers that a table shows.
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-def _classes_table(result: "Comparison") -> PageTable:
+def quantiles_and_mean(numbers: AnyArray) -> tuple[float, ...]:
+    """Return what a table shows of numbers: ``QUANTILES``, and their mean."""
+    return (*np.quantile(numbers, QUANTILES).tolist(), float(numbers.mean()))
+
+
+def _classes_table(answer: Answer) -> PageTable:
     """Return the known labels of every class, without chosen ones, as a table."""
-    labels = result.plan.table.labels_drawn
-    counts = labels.counts
+    counts = answer.n_by_class
     rows = [
-        (str(name), Cell.of(count), f"{count / counts.sum():.0%}")
-        for name, count in zip(labels.classes, counts, strict=True)
+        (name, Cell.of(count), f"{count / sum(counts):.0%}")
+        for name, count in zip(answer.classes or (), counts, strict=True)
     ]
-    without = ", without chosen ones" if result.plan.table.n_chosen else ""
+    without = ", without chosen ones" if answer.n_chosen else ""
     caption = f"Labelled rows by class{without}. Share: of the labelled rows{without}."
     return PageTable.of(caption, ("Class", "Labelled rows", "Share"), rows)
 
 
-def _quantiles_table(result: "Comparison") -> PageTable:
+def _quantiles_table(answer: Answer) -> PageTable:
     """Return quantiles and means of the known numbers, and of predictions for unlabelled rows."""
-    known, digits = result.plan.table.drawn.values, digits_of(result.plan.table.drawn.values)
-    without = ", without chosen ones" if result.plan.table.n_chosen else ""
+    without = ", without chosen ones" if answer.n_chosen else ""
     caption = f"Quantiles of the known numbers{without}."
-    every = {"Labelled rows": known}
-    if (card := result.model_card) is not None and result.plan.table.n_unlabeled:
-        every["Predictions"] = result.predicted(card.name)
+    every = {"Labelled rows": answer.known_quantiles}
+    if answer.predicted_quantiles:
+        every["Predictions"] = answer.predicted_quantiles
         caption += (
-            f" Predictions: those of {result.name_in_words(card.name)} for the unlabelled "
+            f" Predictions: those of {answer.name_in_words(answer.recommended)} for the unlabelled "
             "rows; they usually vary less than the numbers themselves."
         )
-    rows = []
-    for name, numbers in every.items():
-        values = [*np.quantile(numbers, QUANTILES).tolist(), float(numbers.mean())]
-        rows.append((name, *(Cell.of(value, f",.{digits}f") for value in values)))
+    rows = [
+        (name, *(Cell.of(value, f",.{answer.digits}f") for value in values))
+        for name, values in every.items()
+    ]
     below = (f"{share:.0%} below" for share in QUANTILES[1:-1])
     return PageTable.of(caption, ["", "Smallest", *below, "Largest", "Mean"], rows)
 
 
-def _shares(result: "Comparison") -> list[PageBlock]:
+def _shares(answer: Answer) -> list[PageBlock]:
     """Return the class shares of the unlabelled rows, with their assumptions."""
-    shares = result.shares
+    shares = answer.shares
     if shares is None:
         return []
-    unit = "labelled row" if result.plan.table.groups is None else "labelled group"
-    text = f"{assumption_in_words(shares, result.drift, result.shift)} {COUNTS}"
+    unit = "labelled row" if answer.n_groups is None else "labelled group"
+    text = f"{assumption_in_words(shares, answer.drift, answer.shift)} {COUNTS}"
     level = f"{shares.level:.0%}"
     rows = [
         (
@@ -484,31 +518,31 @@ def _drift_sentence(drift: Drift | None) -> str:
     )
 
 
-def _methods(result: "Comparison") -> list[PageBlock]:
+def _methods(answer: Answer) -> list[PageBlock]:
     """Return the table of all methods, and the meaning of their answers."""
-    measure, compared = result.measure, result.compared
+    measure, compared = answer.measure, answer.compared
     name = capitalised(measure.name)
-    needed = compared[0].judged.level if compared else result.level
+    needed = compared[0].judged.level if compared else answer.level
     level, share = percent_of_level(needed), percent_of_level(interval_level(needed))
     table = PageTable.of(
         f"{name} on held-out rows, and its change from the baseline{unit_of(measure)}; lower is "
         "better. Observed change: the difference of the two means. Estimated change: "
-        f"{estimation(result.loss.scoring)}. Interval: contains the true change with {share} "
+        f"{estimation(answer.scoring)}. Interval: contains the true change with {share} "
         "probability. P: probability. Bold: recommended.",
         (
             *("Method", "Unlabelled rows", f"{name}{' (%)' if measure.unit == ERROR.unit else ''}"),
             *("Observed change", "Estimated change", f"{share} interval"),
             *("P(better)", "P(no difference)", "P(worse)", "Answer"),
         ),
-        [_method_row(method, result.recommended, measure) for method in result.methods],
+        [_method_row(method, answer.recommended, measure) for method in answer.methods],
     )
-    names = [entry.name for entry in result.plan.baselines]
+    names = answer.baselines
     parts = f"the average of {' and '.join(names)}" if len(names) > 1 else names[0]
-    tuned = "" if result.plan.own_baseline else "tuned "
+    tuned = "" if answer.own_baseline else "tuned "
     explained = (
         f"The {tuned}baseline ({parts}) is fitted to the labelled rows alone. A method is called "
         f"better or worse only if the probability of that is at least {level}; differences of up "
-        f"to {result.limit_in_words} count as none."
+        f"to {answer.limit_in_words} count as none."
     )
     return [Text(explained), table]
 
@@ -538,14 +572,14 @@ def _change_cells(verdict: Verdict, measure: Measure) -> tuple[Cell, Cell]:
     return change, Cell(f"{low} to {high}", value=verdict.interval[0])
 
 
-def _harm(result: "Comparison") -> list[PageBlock]:
+def _harm(answer: Answer) -> list[PageBlock]:
     """Return harm against the baseline and against the same method without unlabelled rows."""
-    stacks, rows, texts = {entry.name for entry in result.plan.cross_fitted}, [], []
-    for method in result.compared:
+    stacks, rows, texts = answer.alone, [], []
+    for method in answer.compared:
         is_stack = method.name in stacks
         twin = "the supervised stack" if is_stack else "itself without unlabelled rows"
         for other, verdict, measure in (
-            (result.plan.baseline_in_words, method.verdict, result.measure),
+            (answer.baseline, method.verdict, answer.measure),
             (twin, method.twin, method.twin_measure),
         ):
             if verdict is not None and measure is not None:
@@ -572,21 +606,19 @@ def _harm_cells(verdict: Verdict, measure: Measure) -> list[str | Cell]:
     ]
 
 
-def _changed(result: "Comparison") -> list[PageBlock]:
+def _changed(answer: Answer) -> list[PageBlock]:
     """Return which predictions of the baseline methods change, and how far."""
     blocks: list[PageBlock] = []
     one_by_one: list[PageBlock] = []
-    try:
-        if result.changed is not None:
-            blocks, one_by_one = result.changed.blocks
-    except ValueError as reason:  # baselines whose average cannot be fitted as one model
-        blocks.append(Text(f"It is not known which predictions change. {reason}"))
-    judged = {method.name for method in result.compared}
-    names = [e.name for e in result.plan.split_entries if len(result.plan.probe)]
-    shares = {name: result.records.changed(name) for name in names if name in judged}
+    if answer.changed is not None:
+        blocks, one_by_one = answer.changed.blocks
+    if answer.why_changes_are_unknown:
+        why = answer.why_changes_are_unknown
+        blocks.append(Text(f"It is not known which predictions change. {why}"))
+    shares = answer.changed_in_splits
     if shares:
-        n_rows = counted(len(result.plan.probe), "unlabelled row")
-        if result.plan.table.numeric:
+        n_rows = counted(answer.n_probed, "unlabelled row")
+        if answer.numeric:
             heading = "Difference"
             change = (
                 "Root mean square of the difference between the predictions of a method and of the "
@@ -609,15 +641,16 @@ def _changed(result: "Comparison") -> list[PageBlock]:
     return [*blocks, *one_by_one]
 
 
-def _coefficients(result: "Comparison") -> list[PageBlock]:
+def _coefficients(answer: Answer) -> list[PageBlock]:
     """Return the largest coefficients of a linear baseline with their direction."""
-    every = result.coefficients
+    every = answer.coefficients
     if not every:
         return []
     rows = [
         (one.feature, one.direction, Cell.of(one.value, "+.3g")) for one in every[:MAX_COEFFICIENTS]
     ]
-    which = f"The {len(rows)} largest of {len(every)}" if len(every) > len(rows) else "All"
+    n_all = answer.n_coefficients
+    which = f"The {len(rows)} largest of {n_all}" if n_all > len(rows) else "All"
     caption = (
         f"{which} coefficients of the {every[0].model} baseline, fitted to all labelled rows, "
         "largest first. Direction: what a larger value of the feature, or belonging to that "
@@ -628,11 +661,11 @@ def _coefficients(result: "Comparison") -> list[PageBlock]:
     return [PageTable.of(caption, ("Feature", "Direction", "Coefficient"), rows)]
 
 
-def _columns(result: "Comparison") -> list[PageBlock]:
+def _columns(answer: Answer) -> list[PageBlock]:
     """Return what was done to every column of the table."""
     rows = [
         (c.block or str(c.name), c.kind, "used" if c.used else "not used", c.action, c.note or "")
-        for c in _named_once(result.columns)
+        for c in _named_once(answer.columns)
     ]
     caption = (
         "Columns of the table and how they are prepared. Means, scales, medians, categories and "
@@ -650,14 +683,11 @@ def _named_once(columns: "Sequence[Column]") -> "list[Column]":
     return list(first.values())
 
 
-def _left_out(result: "Comparison") -> list[PageBlock]:
+def _left_out(answer: Answer) -> list[PageBlock]:
     """Return failed fits, what the time budget left out, and the notes and warnings of fits."""
-    fits = result.records.done.values()
-    notes = [f"{fit.name}: {note}" for fit in fits for note in fit.notes]
-    warned = Counter((fit.name, fit.note) for fit in fits if fit.predicted is not None and fit.note)
     sentences = [
-        *dict.fromkeys([*result.left_out, *notes]),
-        *(f"{name} warned in {counted(n, 'fit')}: {note}" for (name, note), n in warned.items()),
+        *dict.fromkeys([*answer.left_out, *answer.notes]),
+        *(f"{name} warned in {counted(n, 'fit')}: {note}" for name, note, n in answer.warned),
     ]
     if not sentences:
         return [Text("No fit failed, and nothing was left out.")]
@@ -665,50 +695,49 @@ def _left_out(result: "Comparison") -> list[PageBlock]:
     return [Bullets([*sentences[:MAX_SHOWN], *([f"{rest} more are not shown."] * (rest > 0))])]
 
 
-def _run(result: "Comparison") -> list[PageBlock]:
+def _run(answer: Answer) -> list[PageBlock]:
     """Return the design, the seed, the estimators and the versions."""
-    plan, learner = result.plan, result.plan.table.learner
+    learner = answer.learner
     # Counted from the splits, because a time budget may have left out repeats and methods.
-    repeats = -(-len(result.records.splits) // plan.n_folds)
+    repeats = -(-answer.n_splits // answer.n_folds)
     times = f", {repeats} times" if repeats > 1 else ""
     design = (
-        f"The labelled rows were split into {plan.n_folds} folds{times}. Every {learner} was "
+        f"The labelled rows were split into {answer.n_folds} folds{times}. Every {learner} was "
         "fitted to the training folds, with all unlabelled rows if it uses them, and judged on the "
         "held-out fold."
     )
-    if once := " and ".join(map(with_article, result.records.cross_fitted)):
+    if once := " and ".join(map(with_article, answer.fitted_alone)):
         design += f" {capitalised(once)} was fitted once and judged by cross-fitted scores."
     settings = (
-        f"Seed: {plan.seed}. Scoring: {result.loss.scoring}. Practical equivalence: "
-        f"{result.limit_in_words}. Level: {result.level:g}. "
-        f"{_time_in_words(result.records)}"
+        f"Seed: {answer.seed}. Scoring: {answer.scoring}. Practical equivalence: "
+        f"{answer.limit_in_words}. Level: {answer.level:g}. "
+        f"{_time_in_words(answer)}"
     )
-    versions = package_versions(distributions_of([entry.estimator for entry in plan.entries]))
-    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return [Text(design), Text(settings), _fits_table(result), Text(f"Versions: {listed}.")]
+    listed = ", ".join(f"{name} {version}" for name, version in answer.versions.items())
+    return [Text(design), Text(settings), _fits_table(answer), Text(f"Versions: {listed}.")]
 
 
-def _time_in_words(records: "Records") -> str:
+def _time_in_words(answer: Answer) -> str:
     """Return how long a run took and, if it continued an earlier one, the stored fits."""
-    seconds = f"{records.seconds:.0f} seconds"
-    if not records.n_stored:
+    seconds = f"{answer.seconds:.0f} seconds"
+    if not answer.n_stored_fits:
         return f"Time: {seconds}."
     return (
-        f"Time: {seconds} for the last run; {counted(records.n_stored, 'fit')} of earlier runs, "
-        f"which were stored, took {records.stored_seconds:.0f} seconds."
+        f"Time: {seconds} for the last run; {counted(answer.n_stored_fits, 'fit')} of earlier "
+        f"runs, which were stored, took {answer.stored_seconds:.0f} seconds."
     )
 
 
-def _fits_table(result: "Comparison") -> PageTable:
+def _fits_table(answer: Answer) -> PageTable:
     """Return the classifiers with the time of their fits and the p-values of their differences."""
-    methods, rows = {method.name: method for method in result.methods}, []
-    learner = result.plan.table.learner
-    for entry in result.plan.entries:
+    methods, rows = {method.name: method for method in answer.methods}, []
+    learner = answer.learner
+    for name, estimator in answer.estimators.items():
         numbers: Sequence[str | Cell] = [NONE] * 3
-        if (method := methods.get(entry.name)) is not None:
+        if (method := methods.get(name)) is not None:
             p_value = NONE if method.p_value is None else Cell(f"{method.p_value:.2g}")
             numbers = [f"{method.seconds:.2g}", str(method.n_splits), p_value]
-        rows.append([entry.name, *numbers, " ".join(repr(last_step(entry.estimator)).split())])
+        rows.append([name, *numbers, estimator])
     return PageTable.of(
         f"{capitalised(learner)}s, each fitted to the prepared columns. Time: mean of one fit and "
         "its predictions. p: two-sided p-value of the difference from the baseline, adjusted "

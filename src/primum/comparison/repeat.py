@@ -20,13 +20,15 @@ DATA = ("X", "y", "X_unlabeled", "groups")
 class Call:
     """A call of ``primum.compare``: its arguments as they were passed, and their imports, as code.
 
-    ``seed`` is the whole number that ``random_state`` stood for.
+    ``seed`` is the whole number that ``random_state`` stood for, ``read`` the expression that reads
+    the table.
     """
 
     arguments: tuple[str, ...]
     imports: tuple[str, ...]
     is_table: bool
     seed: int = 0
+    read: str = READ
 
 
 def recorded_call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Call:
@@ -52,11 +54,11 @@ def recorded_call(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
     return Call(tuple(written), tuple(sorted(set(_imports(objects)))), is_table)
 
 
-def code_of(call: Call, read: str = READ) -> str:
-    """Return code that repeats a call; ``read`` is the expression that reads the table."""
+def code_of(call: Call) -> str:
+    """Return code that repeats a call."""
     first = "import pandas as pd\n" if call.is_table else ""
     lines = "".join(f"{line}\n" for line in call.imports)
-    table = f"df = {read}\n" if call.is_table else ""
+    table = f"df = {call.read}\n" if call.is_table else ""
     arguments = f",\n{INDENT}".join([*call.arguments, f"random_state={call.seed}"])
     return (
         f"{first}import primum\n{lines}\n{table}"

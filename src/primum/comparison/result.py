@@ -6,18 +6,21 @@ said to help or to harm only if the probability of that is at least ``level``, a
 number of methods.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from primum._files import write_file
 from primum._lazy import needed
 from primum._sklearn import take_rows
 from primum._typing import AnyArray
 from primum._words import find_name, listed
+from primum.comparison.answer import Answer
 from primum.comparison.card import (
     MAX_LISTED_CHANGES,
     Changes,
@@ -42,9 +45,11 @@ from primum.comparison.model import (
 )
 from primum.comparison.page import (
     comparison_fragment,
+    comparison_json,
     comparison_markdown,
     comparison_page,
     plot_comparison,
+    quantiles_and_mean,
 )
 from primum.comparison.plan import ALL, CROSS_FITTED, Plan, judge_of, missing_points
 from primum.comparison.records import (
@@ -66,6 +71,7 @@ from primum.comparison.settle import (
     why_not,
 )
 from primum.comparison.shares import shares_in, unknown_shares
+from primum.comparison.store import distributions_of, package_versions
 from primum.comparison.words import (
     BASELINE,
     IN_PYTHON,
@@ -77,6 +83,7 @@ from primum.comparison.words import (
     MethodResult,
     compose_headline,
     first_answer,
+    number_in_words,
     table_row,
     with_article,
 )
@@ -97,9 +104,11 @@ if TYPE_CHECKING:
     from primum.tables.problem import TableProblem
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Comparison:
-    """The result of ``compare``.
+    """The result of ``compare``: what was found, and the data and fitted models behind it.
+
+    ``settle`` changes it: the labels so far belong to it.
 
     Attributes
     ----------
@@ -205,8 +214,7 @@ class Comparison:
     labelling: LabellingWords = IN_PYTHON
     # As it was made; the report repeats it.
     call: Call | None = None
-    # The settlement after the last call of ``settle``: a field, so that copies by
-    # dataclasses.replace keep its labels.
+    # The settlement after the last call of ``settle``.
     _labelled: Settlement | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -698,7 +706,7 @@ class Comparison:
             return False
         if not settlement.asks_the_same(settlement_of(self, self._asked_models, duels)):
             return False
-        object.__setattr__(self, "_labelled", settlement)
+        self._labelled = settlement
         return True
 
     def _asked(self) -> Settlement:
@@ -763,7 +771,7 @@ class Comparison:
         asked = self._asked()  # first, so that numeric targets raise the right error
         table_labels = self._asked_models.known_labels()
         settlement = asked.with_labels(labels, known=table_labels, correct=correct)
-        object.__setattr__(self, "_labelled", settlement)
+        self._labelled = settlement
         settling = settled_in(self, settlement)
         if verbose:
             print(settling)
@@ -796,6 +804,104 @@ class Comparison:
                     return coefficients_of(model, name, self.plan.table.classes)
         return []
 
+    @cached_property
+    def answer(self) -> Answer:
+        """What was found, as plain records, without data and models."""
+        records, plan, data = self.records, self.plan, self.plan.table
+        findings, card, columns = self.findings, self.model_card, self.columns
+        fits = records.done.values()
+        warned = Counter((f.name, f.note) for f in fits if f.predicted is not None and f.note)
+        judged = {method.name for method in self.compared}
+        probed = [entry.name for entry in plan.split_entries if len(plan.probe)]
+        known: tuple[float, ...] = ()
+        predicted: tuple[float, ...] = ()
+        if data.numeric:
+            known = quantiles_and_mean(data.drawn.values)
+            if card is not None and data.n_unlabeled:
+                predicted = quantiles_and_mean(self.predicted(card.name))
+        changed, why_unknown = None, ""
+        try:
+            changed = self.changed
+        except ValueError as reason:  # baselines whose average cannot be fitted as one model
+            why_unknown = str(reason)
+        n_groups = None
+        if data.groups is not None:
+            n_groups = len(np.unique(data.groups[data.known.labeled].astype(str)))
+        return Answer(
+            target=None if self.problem is None else str(self.problem.target),
+            target_kind=data.kind.word,
+            recognised=data.kind.how,
+            learner=data.learner,
+            classes=None if data.classes is None else tuple(str(one) for one in data.classes),
+            rare_classes=data.rare,
+            n_by_class=() if data.numeric else tuple(data.labels_drawn.counts.tolist()),
+            known_range=None
+            if not data.numeric
+            else (number_in_words(data.truth, 0), number_in_words(data.truth, 1)),
+            known_quantiles=known,
+            predicted_quantiles=predicted,
+            digits=digits_of(data.drawn.values) if data.numeric else 0,
+            n_labeled=data.n_labeled,
+            n_chosen=data.n_chosen,
+            n_unlabeled=data.n_unlabeled,
+            n_columns=data.X.shape[1],
+            n_groups=n_groups,
+            sample=findings.sample,
+            columns=tuple(replace(column, vocabulary=None) for column in columns),
+            n_terms=tuple(
+                None if column.vocabulary is None else len(column.vocabulary) for column in columns
+            ),
+            drift=self.drift,
+            shift=self.shift,
+            shares=self.shares,
+            measure=self.measure,
+            scoring=str(self.loss.scoring),
+            objective=self.loss.objective,
+            equivalence=self.equivalence,
+            limit=self.limit,
+            limit_in_words=self.limit_in_words,
+            level=self.level,
+            stack=self._stack,
+            baseline=plan.baseline_in_words,
+            own_baseline=plan.own_baseline,
+            baselines=tuple(entry.name for entry in plan.baselines),
+            alone=tuple(entry.name for entry in plan.cross_fitted),
+            fitted_alone=tuple(records.cross_fitted),
+            estimators={
+                entry.name: " ".join(repr(last_step(entry.estimator)).split())
+                for entry in plan.entries
+            },
+            methods=tuple(self.methods),
+            recommended=self.recommended,
+            alerts=tuple(self.alerts),
+            curves=tuple(self.curves),
+            model_card=card,
+            decision=self.decision,
+            changed=changed,
+            why_changes_are_unknown=why_unknown,
+            changed_in_splits={name: records.changed(name) for name in probed if name in judged},
+            n_probed=len(plan.probe),
+            coefficients=tuple(self.coefficients[:MAX_LISTED_CHANGES]),
+            n_coefficients=len(self.coefficients),
+            failures=tuple(self.failures),
+            failed=tuple(findings.failed),
+            failed_parts=tuple(findings.failed_parts),
+            hurried=findings.hurried,
+            left_out=tuple(self.left_out),
+            notes=tuple(f"{fit.name}: {note}" for fit in fits for note in fit.notes),
+            warned=tuple((name, str(note), n) for (name, note), n in warned.items()),
+            why_not_settled=why_not(self),
+            n_folds=plan.n_folds,
+            n_repeats=plan.repeats,
+            n_splits=len(records.splits),
+            seed=plan.seed,
+            seconds=records.seconds,
+            n_stored_fits=records.n_stored,
+            stored_seconds=records.stored_seconds,
+            versions=package_versions(distributions_of([e.estimator for e in plan.entries])),
+            call=self.call,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values.
 
@@ -804,60 +910,7 @@ class Comparison:
         dict
             Numbers, texts, lists and dictionaries only.
         """
-        table, changed, card, settled = self.plan.table, self.changed, self.model_card, self.settled
-        return {
-            "verdict": self.verdict,
-            "headline": self.headline.to_dict(),
-            "recommended": self.recommended,
-            "measure": self.loss.measure.name,
-            "equivalence": self.equivalence,
-            "level": self.level,
-            "n_labeled": table.n_labeled,
-            "n_chosen": table.n_chosen,
-            "n_unlabeled": table.n_unlabeled,
-            "target_kind": table.kind.word,
-            "recognised": table.kind.how,
-            "classes": None if table.classes is None else [str(name) for name in table.classes],
-            "rare_classes": None if table.rare is None else table.rare.to_dict(),
-            "n_folds": self.plan.n_folds,
-            "n_repeats": self.plan.repeats,
-            "seed": self.plan.seed,
-            "methods": [method.to_dict() for method in self.methods],
-            "curves": [point.to_dict() for point in self.curves],
-            "drift": None if self.drift is None else self.drift.to_dict(),
-            "shift": None if self.shift is None else self.shift.to_dict(),
-            "failures": [failure.to_dict() for failure in self.failures],
-            "left_out": self.left_out,
-            "notes": self.notes,
-            "seconds": self.records.seconds,
-            "n_stored_fits": self.records.n_stored,
-            "stored_seconds": self.records.stored_seconds,
-            "model_card": None if card is None else card.to_dict(),
-            "target": None if self.problem is None else self.problem.target,
-            "columns": [column.to_dict() for column in self.columns],
-            "decision": None if self.decision is None else self.decision.to_dict(),
-            "changed": None if changed is None else changed.to_dict(),
-            "settlement": None if settled is None else settled.to_dict(),
-            "coefficients": [one.to_dict() for one in self.coefficients[:MAX_LISTED_CHANGES]],
-            "shares": None if self.shares is None else self.shares.to_dict(),
-        }
-
-    def said_in(self, labelling: LabellingWords) -> Self:
-        """Return the same result with another wording of how rows are labelled.
-
-        Parameters
-        ----------
-        labelling : LabellingWords
-            The wording.
-
-        Returns
-        -------
-        Comparison
-            The result, with everything that was computed so far.
-        """
-        other = copy(self)
-        object.__setattr__(other, "labelling", labelling)  # replace would fit everything again
-        return other
+        return comparison_json(self.answer, self.headline, self.settled)
 
     def plot(self) -> Any:
         """Draw the changes from the baseline and the learning curves.
@@ -867,7 +920,7 @@ class Comparison:
         matplotlib Figure
             The figure.
         """
-        return plot_comparison(self)
+        return plot_comparison(self.answer)
 
     def __str__(self) -> str:
         return str(self.headline)
@@ -892,7 +945,7 @@ class Comparison:
         str
             The page.
         """
-        page = comparison_page(self)
+        page = comparison_page(self.answer, self.headline, self.settled)
         if path is not None:
             write_file(Path(path), page)
         return page
@@ -905,7 +958,7 @@ class Comparison:
         str
             The report.
         """
-        return comparison_markdown(self)
+        return comparison_markdown(self.answer, self.headline, self.settled)
 
     def _repr_html_(self) -> str:
-        return comparison_fragment(self)
+        return comparison_fragment(self.answer, self.headline)

@@ -42,7 +42,7 @@ from primum.judging.words import (
     quoted,
 )
 from primum.pages.charts import bounds_chart
-from primum.pages.page import Cell, Chart, PageBlock, PageTable, ReplaceablePart, Text
+from primum.pages.page import Cell, Chart, PageBlock, PageTable, Text
 from primum.tables.cells import frame_digests
 from primum.tables.labels import CHOSEN
 from primum.tables.sheets import YES
@@ -65,7 +65,6 @@ TWO_QUESTIONS = (
     "these rows, follow the labels."
 )
 CAUTIOUS = f"Use the {BASELINE} for now, the cautious choice."
-PART = "settlement"
 HEADING = "What labels settle on your rows"
 # Pairs that a settlement asks about: each costs a part of the probability of error.
 MAX_DUELS = 3
@@ -589,20 +588,11 @@ def fit_with_labels(result: "Comparison", name: str, settlement: Settlement) -> 
     return fit_to_all(replace(plan, table=rows), name, result.prepare)
 
 
-def settlement_part(settling: SettledComparison, recommended: str) -> ReplaceablePart:
-    """Return what labels have settled, or can settle, as a part of a report.
+def settlement_blocks(settling: SettledComparison, recommended: str) -> list[PageBlock]:
+    """Return what labels have settled, or can settle, as a section of a report.
 
-    Parameters
-    ----------
-    settling : SettledComparison
-        What is settled so far.
-    recommended : str
-        The model that cross-validation recommends.
-
-    Returns
-    -------
-    ReplaceablePart
-        Text, the questions as a table, and a chart of the bounds of every question with labels.
+    It has a table of the questions, and a chart of the bounds of each with labels. ``recommended``
+    is the model that cross-validation recommends.
     """
     scope = (
         "This is about these fitted models on these unlabelled rows. The intervals of the methods "
@@ -615,7 +605,7 @@ def settlement_part(settling: SettledComparison, recommended: str) -> Replaceabl
         )
     drawn = [found for found in settling.pairs if found.bounds.n_read]
     blocks: list[PageBlock] = [Text(settling.text), _questions(settling.pairs), Text(scope)]
-    return ReplaceablePart(PART, [*blocks, *map(settlement_chart, drawn)])
+    return [*blocks, *map(settlement_chart, drawn)]
 
 
 def _questions(pairs: Sequence[SettledPair]) -> PageTable:

@@ -383,41 +383,6 @@ class Code(PageBlock):
         return f"{fence}python\n{self.text}\n{fence}"
 
 
-@dataclass(frozen=True)
-class ReplaceablePart(PageBlock):
-    """Blocks between named comments, which can be replaced in the file of a report."""
-
-    shape = "part"
-    name: str
-    blocks: Sequence[PageBlock]
-
-    def to_markdown(self) -> str:
-        """Return Markdown."""
-        first, last = f"<!-- primum: {self.name} -->", f"<!-- end of {self.name} -->"
-        return f"{first}\n\n{_markdown(self.blocks)}\n\n{last}"
-
-
-def with_part(report: str, part: str) -> str | None:
-    """Return a report with one of its parts replaced by another version in the same format.
-
-    Parameters
-    ----------
-    report : str
-        The report, as HTML or as Markdown.
-    part : str
-        The result of ``ReplaceablePart.to_html`` or ``ReplaceablePart.to_markdown``.
-
-    Returns
-    -------
-    str or None
-        The report; None if it has no such part.
-    """
-    first, last = part[: part.index("-->") + 3], part[part.rindex("<!--") :]
-    before, start, rest = report.partition(first)
-    _, ended, after = rest.partition(last)
-    return before + part + after if start and ended else None
-
-
 def markdown_of(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
     """Return sections as Markdown."""
     parts = [f"# {markdown_escape(title)}", markdown_escape(subtitle)]

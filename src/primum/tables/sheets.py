@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,12 +96,6 @@ class Sheet(PlainRecord):
     def to_dict(self) -> dict[str, Any]:
         """Return the sheet as plain JSON values."""
         return super().to_dict() | {"rows": self.texts}
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
-        """Return a sheet that was stored by ``to_dict``."""
-        rows = tuple(tuple(row) for row in values["rows"])
-        return cls(tuple(values["header"]), rows, values["target"], values["id_name"])
 
 
 def sheet_of(
