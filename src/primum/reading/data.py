@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -35,7 +35,7 @@ from primum.reading.labels import (
     read_possible,
     refuse_masked,
 )
-from primum.reading.targets import MAX_SQUARED, KnownTargets, SomeKnown, read_targets
+from primum.reading.targets import MAX_SQUARED, Known, KnownTargets, read_targets
 from primum.rows import (
     ArrayRows,
     LabeledRows,
@@ -268,7 +268,7 @@ MIN_WEIGHT = 1e-150
 
 
 @dataclass(frozen=True)
-class TrainingRows(Generic[SomeKnown]):
+class TrainingRows:
     """All that ``fit`` was given, validated; rows of weight zero are left out of a fit.
 
     ``X`` are its rows, ``labels`` the content of y, ``weight`` the weights of X (None: 1), and
@@ -278,7 +278,7 @@ class TrainingRows(Generic[SomeKnown]):
     """
 
     X: AnyArray
-    labels: SomeKnown
+    labels: Known
     weight: Floats | None
     more: Rows
     home: ArrayBackend | None
@@ -340,9 +340,18 @@ class TrainingRows(Generic[SomeKnown]):
         return labels
 
 
-# The rows of classifiers and of regressors.
-ClassRows = TrainingRows[KnownLabels]
-NumberRows = TrainingRows[KnownTargets]
+@dataclass(frozen=True)
+class ClassRows(TrainingRows):
+    """The rows of a classifier."""
+
+    labels: KnownLabels
+
+
+@dataclass(frozen=True)
+class NumberRows(TrainingRows):
+    """The rows of a regressor."""
+
+    labels: KnownTargets
 
 
 def read_rows(
@@ -381,7 +390,7 @@ def read_rows(
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
     if weight is not None:
         check_every_class_has_weight(labels, weight)
-    return TrainingRows(X, labels, weight, more, home, sets)
+    return ClassRows(X, labels, weight, more, home, sets)
 
 
 def check_every_class_has_weight(labels: KnownLabels, weight: Floats | None) -> None:
@@ -437,7 +446,7 @@ def read_numbers(
     targets = read_targets(on_this_machine(y), X.shape[0], bounds, on_this_machine(target_bounds))
     weight = read_weight(sample_weight, X)
     more = read_unlabeled_rows(estimator, X_unlabeled, X)
-    rows = TrainingRows(X, targets, weight, more, home, targets.sets)
+    rows = NumberRows(X, targets, weight, more, home, targets.sets)
     if len(rows.known) == 0:
         raise ValueError(
             "All labelled rows have sample_weight 0: give at least one of them a weight above 0."

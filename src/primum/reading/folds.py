@@ -459,7 +459,7 @@ def _with_chosen(
 def read_repeated_folds(
     cv: Any,
     n_repeats: int,
-    given: TrainingRows[Known],
+    given: TrainingRows,
     groups: Any,
     seed: int,
     chosen: Mask | None = None,

@@ -4,7 +4,7 @@ Unknown targets are NaN, None, pd.NA or masked. Every number, including -1, is a
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +113,6 @@ class KnownTargets(LabelIndices):
 
 # The known labels: classes or numbers.
 Known = KnownLabels | KnownTargets
-SomeKnown = TypeVar("SomeKnown", bound=Known, covariant=True)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from primum.judging.pools import Digests, row_digests
 from primum.reading.data import TrainingRows, on_this_machine, refuse_overflow, stack_rows
 from primum.reading.folds import read_repeated_folds
 from primum.reading.known import read_chosen
-from primum.reading.targets import SomeKnown, TargetScale
+from primum.reading.targets import TargetScale
 from primum.rows import ArrayRows
 
 # Standardise features unless they are sparse and have no negative entries in labelled rows.
@@ -328,7 +328,7 @@ def partly_labelled(
 
 
 def shared_rows(
-    given: TrainingRows[SomeKnown],
+    given: TrainingRows,
     seed: int,
     standardize: bool | str,
     columns: AnyArray | None,
@@ -370,7 +370,7 @@ def shared_rows(
 
 
 def held_out_rows(
-    given: TrainingRows[SomeKnown],
+    given: TrainingRows,
     y: AnyArray,
     classes: AnyArray | None,
     groups: Any,

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -29,20 +29,19 @@ from primum.reading.data import (
     open_outside,
     read_rows,
 )
-from primum.reading.labels import KnownLabels, refuse_masked
-from primum.reading.targets import SomeKnown
+from primum.reading.labels import refuse_masked
 from primum.rows import ArrayRows, Block, Rows, refuse_non_finite, to_numpy
 from primum.solvers import fit_least_squares
 
 
-class LinearEstimator(BaseEstimator, Generic[SomeKnown]):
+class LinearEstimator(BaseEstimator):
     """A fitted linear map of rows that are in memory, in files, on a cluster or on a device."""
 
     alpha: float
     fit_intercept: bool
     n_jobs: int | None
     # How the arguments of ``fit`` are read.
-    _read: Callable[..., TrainingRows[SomeKnown]]
+    _read: Callable[..., TrainingRows]
     _ranges: ClassVar[dict[str, list[Any]]] = {"alpha": base.NOT_NEGATIVE}
     # Directions of the features whose second moment is below this fraction of the largest are
     # dropped; None: those of rounding.
@@ -108,7 +107,7 @@ class LeastSquaresBase(
     base.KnownLabelsScoreMixin,
     base.ClassPredictionMixin,
     ClassifierMixin,
-    LinearEstimator[KnownLabels],
+    LinearEstimator,
 ):
     """Predictions from scores fitted by least squares to labels 0 and 1.
 
@@ -251,7 +250,7 @@ class LeastSquaresBase(
 
 
 @base.with_parameters
-class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
+class SupervisedLeastSquares(LinearEstimator):
     """Least squares on labelled rows, with a ridge on the mean loss."""
 
     alpha: float = field(default=0.0, kw_only=False)
@@ -259,7 +258,7 @@ class SupervisedLeastSquares(LinearEstimator[SomeKnown]):
     n_jobs: int | None = None
 
 
-class LeastSquaresClassifier(SupervisedLeastSquares[KnownLabels], LeastSquaresBase):
+class LeastSquaresClassifier(SupervisedLeastSquares, LeastSquaresBase):
     """Supervised least-squares classifier; unlabelled rows are ignored.
 
     Parameters

@@ -207,8 +207,8 @@ MAX_NARROW_SIZE = 1000
 
 
 def rows_of_search(
-    given: TrainingRows[Any], grid: Grid, most_rows: int | None
-) -> tuple[TrainingRows[Any], Span | None]:
+    given: TrainingRows, grid: Grid, most_rows: int | None
+) -> tuple[TrainingRows, Span | None]:
     """Return the arguments of a search with cheaper rows, and their span if they are in it.
 
     A fit to n rows of d > n columns has n coordinates, so if the unlabelled rows are many and wide,
@@ -258,7 +258,7 @@ def rows_of_search(
 
 
 def score_folds(
-    given: TrainingRows[Any],
+    given: TrainingRows,
     grid: Grid,
     folds: Sequence[Fold],
     *,
@@ -314,7 +314,7 @@ def score_folds(
     return list(parallel(tasks))
 
 
-def check_weights(given: TrainingRows[Any], folds: Sequence[Fold], of_scores: bool) -> None:
+def check_weights(given: TrainingRows, folds: Sequence[Fold], of_scores: bool) -> None:
     """Raise an error if a training set, or a class in it, or a test set has no weight."""
     if given.weight is None:
         return

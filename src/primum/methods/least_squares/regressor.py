@@ -18,13 +18,10 @@ from primum._typing import Floats
 from primum.methods.base import KnownTargetsScoreMixin, fitting
 from primum.methods.least_squares.classifier import LinearEstimator, SupervisedLeastSquares
 from primum.reading.data import read_regression_rows
-from primum.reading.targets import KnownTargets
 from primum.solvers import fit_least_squares
 
 
-class LeastSquaresRegressionBase(
-    KnownTargetsScoreMixin, RegressorMixin, LinearEstimator[KnownTargets]
-):
+class LeastSquaresRegressionBase(KnownTargetsScoreMixin, RegressorMixin, LinearEstimator):
     """Predictions ``X @ coef_ + intercept_`` of numbers, some of which are unknown in training."""
 
     _read = staticmethod(read_regression_rows)
@@ -63,7 +60,7 @@ class LeastSquaresRegressionBase(
         return coef, intercept
 
 
-class LeastSquaresRegressor(SupervisedLeastSquares[KnownTargets], LeastSquaresRegressionBase):
+class LeastSquaresRegressor(SupervisedLeastSquares, LeastSquaresRegressionBase):
     """Supervised linear regression by least squares; rows with unknown targets are ignored.
 
     It gives the same predictions as scikit-learn's ``Ridge(n * alpha)``, where n is the number of

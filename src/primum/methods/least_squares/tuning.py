@@ -55,7 +55,7 @@ SCORE_DIGITS = 10
 
 
 @with_parameters
-class Tuned(LinearEstimator[Any]):
+class Tuned(LinearEstimator):
     """An estimator whose parameters are chosen by cross-validation of the labelled rows."""
 
     alphas: Sequence[float] = field(default=ALPHAS, kw_only=False)
@@ -120,7 +120,7 @@ class Tuned(LinearEstimator[Any]):
             def share_bounds_of(train: LabeledRows, unlabeled: Rows) -> ShareBounds | None:
                 """Return the bounds of a prior on the mean label of the unlabelled rows."""
                 prior = parameters.get("prior")
-                if prior is None:
+                if prior is None or not isinstance(labels, KnownLabels):  # shares are of classes
                     return None
                 level = parameters["prior_level"]
                 sets = searched.label_set
