@@ -44,13 +44,9 @@ class StackedMetric:
     B: Floats
 
     def of_rows(self, Z: Floats) -> Floats:
-        """Return ``Z W'`` for rows Z in coordinates."""
+        """Return ``Z W'`` for one or several rows Z in coordinates."""
         product = Z @ self.B.T
         return product if self.e is None else np.hstack([Z * self.e, product])
-
-    def of(self, gamma: Floats) -> Floats:
-        """Return ``W gamma``."""
-        return self.of_rows(gamma.T).T if gamma.ndim == 2 else self.of_rows(gamma[None])[0]
 
     def ones(self, coordinates: KernelCoordinates) -> Floats:
         """Return the shortest u with ``M'u = 1``, which needs an intercept."""
@@ -59,7 +55,7 @@ class StackedMetric:
         A = self.B.T @ self.B
         if self.e is not None:
             A.flat[:: len(A) + 1] += self.e**2
-        return self.of(cho_solve(cho_factor(A, overwrite_a=True), first))
+        return self.of_rows(cho_solve(cho_factor(A, overwrite_a=True), first))
 
 
 def kernel_family(features: KernelFeatures, y: Floats, alpha: float) -> LeastSquaresFamily:
@@ -113,11 +109,11 @@ def kernel_problem(
         if len(B) >= len(e):  # one row per coordinate suffices
             W = StackedMetric(None, np.asarray(np.linalg.qr(np.vstack([np.diag(e), B]), mode="r")))
     twin = coordinates.encode(*supervised)
-    goal = W.of(twin)
+    goal = W.of_rows(twin.T).T
     rows = family.unlabeled.rows
     M_t = rows.fill(lambda block: W.of_rows(coordinates.rows(block.X)))
     columns = FormedColumns(M_t.reshape(rows.n_rows, len(goal)).T, rows.weight)
-    target = goal - W.of(coordinates.solve(family.labeled_sum))
+    target = goal - W.of_rows(coordinates.solve(family.labeled_sum).T).T
     unit = 2.0 / total
     floor = 0.0
     scale = 1.0
