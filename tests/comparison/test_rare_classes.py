@@ -9,7 +9,7 @@ import pytest
 
 import primum
 from primum import ICLSClassifier
-from primum.comparison.data import read_data
+from primum.comparison.data import judged_by, read_data
 from primum.comparison.plan import identity_of_fits
 from primum.comparison.rare_classes import RareClasses
 
@@ -146,6 +146,36 @@ def test_what_cannot_be_done(counts, how, message):
     y = np.repeat(["a", "b", "c"], counts)
     with pytest.raises(ValueError, match=message):
         primum.compare(np.zeros((len(y), 1)), y, rare_classes=how)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("group", "grouped with other rare classes: name 'other', which stands for them"),
+        ("drop", "dropped, so no model predicts it: leave it out"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("cost", {("elk", "cat"): 5}),
+        ("cost", pd.DataFrame({"cat": [0, 1], "elk": [1, 0]}, index=["cat", "elk"])),
+        ("positive", "elk"),
+    ],
+)
+def test_a_class_that_was_grouped_or_dropped_is_not_called_unknown(how, message, parameter, value):
+    X, y, _ = animals()
+    with pytest.raises(ValueError, match=f"^{parameter} names the class 'elk', .* has {message}"):
+        primum.compare(X, y, rare_classes=how, **{parameter: value}, **QUICK)
+
+
+def test_costs_name_the_class_of_grouped_rows_although_a_rare_class_has_its_name():
+    X, y, _ = animals()
+    y = np.where(y == "elk", "other", y)
+    data = read_data(X, y, rare_classes="group", needed=3)
+    assert "other" in data.rare.classes
+    judged = judged_by(data, None, {("other", "cat"): 5}, None)
+    assert judged.cost[list(data.classes).index("other")][list(data.classes).index("cat")] == 5
 
 
 def test_numbers_have_no_rare_classes():

@@ -15,9 +15,21 @@ from sklearn.utils.validation import check_array
 from primum._sklearn import CLASSIFIER, REGRESSOR, count_rows
 from primum._typing import AnyArray, Floats, Index, Mask
 from primum._words import listed
-from primum.comparison.rare_classes import DROP, GROUP, RareClasses, without_rare_classes
+from primum.comparison.rare_classes import (
+    DROP,
+    GROUP,
+    RareClasses,
+    check_named,
+    without_rare_classes,
+)
 from primum.judging.losses import RMSE, Loss, full_scoring, read_number_scoring, read_scoring
-from primum.judging.objectives import ACCURACY, Objective, positive_code, read_objective
+from primum.judging.objectives import (
+    ACCURACY,
+    Objective,
+    classes_in_cost,
+    positive_code,
+    read_objective,
+)
 from primum.reading.data import given_rows, locating_bad_values, stack_rows
 from primum.reading.known import (
     AUTO,
@@ -339,6 +351,9 @@ def judged_by(data: Data, scoring: Any, cost: Any, positive: Any) -> Any:
     """Return what models are judged by: a scoring or, for classes, an objective."""
     if data.classes is not None:
         scoring = "accuracy" if scoring is None else scoring
+        if data.rare is not None:
+            check_named(data.rare, [] if positive is None else [positive], "positive")
+            check_named(data.rare, classes_in_cost(cost), "cost")
         objective = read_objective(scoring, data.classes, cost, positive)
         return scoring if objective is None else objective
     unusable = {"cost": cost, "positive": positive}

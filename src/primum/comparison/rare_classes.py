@@ -5,7 +5,9 @@ labels do not allow. Labels of a long tail of classes often include some of thes
 form one class, "other", or they count as unlabelled and no model predicts them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +67,19 @@ class RareClasses(PlainRecord):
         return object_array(
             None if one is None else self.into if str(one) in self.classes else str(one)
             for one in labels
+        )
+
+
+def check_named(rare: RareClasses, names: Iterable[Any], parameter: str) -> None:
+    """Raise an error if an argument names a class that was grouped or dropped."""
+    for name in names:
+        if str(name) not in rare.classes or str(name) == rare.into:
+            continue
+        became = "dropped, so no model predicts it: leave it out"
+        if rare.how == GROUP:
+            became = f"grouped with other rare classes: name {rare.into!r}, which stands for them"
+        raise ValueError(
+            f"{parameter} names the class {name!r}, which rare_classes={rare.how!r} has {became}."
         )
 
 

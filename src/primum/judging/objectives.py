@@ -330,6 +330,14 @@ def _pairs_of_frame(frame: Any, classes: AnyArray) -> dict[tuple[Any, Any], Any]
     }
 
 
+def classes_in_cost(cost: Any) -> list[Any]:
+    """Return the classes that costs name; a matrix in the order of the classes names none."""
+    if hasattr(cost, "iloc"):
+        return [*cost.index, *cost.columns]
+    pairs = cost if isinstance(cost, Mapping) else []
+    return [name for pair in pairs if isinstance(pair, tuple | list) for name in pair]
+
+
 def _pair(pair: Any, classes: AnyArray) -> tuple[int, int]:
     if not (isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2):
         raise ValueError(
