@@ -200,6 +200,15 @@ def test_a_sheet_without_empty_rows_says_what_to_do_next(open_task):
     assert "All rows are labelled: download the sheet." in told
 
 
+def test_rows_are_left_although_the_last_one_is_labelled(open_task):
+    page = open_task(make_task(4))
+    page.evaluate("go(3)")
+    page.keyboard.press("1")
+    page.evaluate("judge()")
+    assert "No row is left" not in page.locator("#news").inner_text()
+    assert "3 skipped" in page.locator("#counts").inner_text()
+
+
 def test_undecided_rows_leave_an_answer_for_the_others(open_task):
     task = make_task()
     page = open_task(replace(task, pairs=task.pairs[:1]))

@@ -77,7 +77,7 @@ def succeeded(answer):
 def stored_values(path):
     """Return what is stored, as an earlier version wrote it, without a checksum."""
     values = json.loads(path.read_text())
-    del values["checksum"]
+    del values["checksum"], values["left_out"]
     return values
 
 
@@ -400,8 +400,22 @@ def test_an_edited_settlement_is_found_before_anything_is_printed(compared, call
         answer = call("settle", "report")
         refused(answer, "settlement.json is damaged", "changed after it was written: its checksum")
         assert "label yet" not in answer.output
+    without = {name: value for name, value in values.items() if name != "checksum"}
+    for parts, what in (
+        (without, "changed after it was written: its checksum is missing"),
+        (
+            {},
+            "it does not contain the questions, rows, files and answer of a comparison): restore it",
+        ),
+        (
+            [],
+            "it does not contain the questions, rows, files and answer of a comparison): restore it",
+        ),
+    ):
+        path.write_text(json.dumps(parts))
+        refused(call("settle", "report"), "settlement.json is damaged", what)
     # Another layout of the same values is the same; files of earlier versions have no checksum.
-    earlier = {name: value for name, value in values.items() if name != "checksum"}
+    earlier = {name: value for name, value in without.items() if name != "left_out"}
     for unedited in (values, earlier):
         path.write_text(json.dumps(unedited, indent=1, sort_keys=True))
         assert "No row has a label yet" in succeeded(call("settle", "report"))

@@ -156,6 +156,13 @@ def test_skipped_rows_are_named_while_it_is_open():
     assert asking.skipped == ""
 
 
+def test_skipped_rows_are_left_although_the_last_row_is_labelled():
+    asking = asked(n_rows=100, n_different=10)
+    found = asking.with_labels({"r10": "yes"})
+    assert "No row is left" not in str(found)
+    assert "Only labels of the rows that were skipped can settle it. Rows r1, r2, r3" in str(found)
+
+
 def test_the_request_leaves_out_what_is_known():
     asking = asked()
     assert "rule out that the safe stack is worse)." in asking.request

@@ -46,6 +46,8 @@ from primum.tables.labels import CHOSEN
 from primum.tables.sheets import SPREADSHEET, YES, Sheet, read_filled, sheet_of, write_sheet
 
 STORED, PAGE, MODELS, SHEET = "settlement.json", "label.html", "models", "rows_to_label"
+# What every stored settlement contains, whatever version has written it.
+PARTS = {"format", "questions", "rows", "classes", "labels", "sheet", "answer", "models", "files"}
 QUESTION_MARK = (
     f"No rows to label are written, because {CANNOT_SAY_CELL!r} is a class of this table, and in a "
     "sheet it means that nobody can decide: give the class another name."
@@ -159,8 +161,15 @@ class StoredLabelling:
         path = folder / STORED
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            # Files of earlier versions have no checksum.
-            if values.pop("checksum", None) not in (None, _checksum(values)):
+            if not (isinstance(values, dict) and values.keys() >= PARTS):
+                raise ValueError(
+                    "it does not contain the questions, rows, files and answer of a comparison"
+                )
+            # Files of earlier versions have neither this field nor a checksum.
+            stored = values.pop("checksum", None)
+            if stored is None and "left_out" in values:
+                raise ValueError("it was changed after it was written: its checksum is missing")
+            if stored not in (None, _checksum(values)):
                 raise ValueError("it was changed after it was written: its checksum does not match")
             _check_inside(folder, values["files"], values["models"])
             return cls(

@@ -316,6 +316,8 @@ def _were_needed(settled: SettledPair) -> str:
 
 def _will_be_needed(settled: SettledPair) -> str:
     """Return how many more labels will be needed, as a range."""
+    if settled.expected_more[1] == 0 and settled.bounds.n_blank:
+        return "Only labels of the rows that were skipped can settle it."
     if settled.expected_more[1] == 0:
         return "No row is left that could settle it."
     most = settled.pair.n_different - settled.n_labels
