@@ -401,16 +401,11 @@ def test_an_edited_settlement_is_found_before_anything_is_printed(compared, call
         refused(answer, "settlement.json is damaged", "changed after it was written: its checksum")
         assert "label yet" not in answer.output
     without = {name: value for name, value in values.items() if name != "checksum"}
+    empty = "it does not contain the questions, rows, files and answer of a comparison): restore"
     for parts, what in (
         (without, "changed after it was written: its checksum is missing"),
-        (
-            {},
-            "it does not contain the questions, rows, files and answer of a comparison): restore it",
-        ),
-        (
-            [],
-            "it does not contain the questions, rows, files and answer of a comparison): restore it",
-        ),
+        ({}, empty),
+        ([], empty),
     ):
         path.write_text(json.dumps(parts))
         refused(call("settle", "report"), "settlement.json is damaged", what)

@@ -305,6 +305,22 @@ def test_types_of_arrow_are_read_like_those_of_pandas(values, kind, numbers):
 
 
 @pytest.mark.skipif(pd.__version__ < "3", reason="pandas 2 reads such dates as missing")
+@pytest.mark.parametrize("other", ["%d-%b-%Y", "%d.%m.%Y %H:%M"])
+def test_dates_of_several_formats_are_said_to_be_dates(other):
+    days = pd.date_range("2012-01-05", periods=60)
+    cells = [day.strftime(other if k % 2 else "%Y-%m-%d") for k, day in enumerate(days)]
+    (mixed,) = describe_columns(pd.DataFrame({"when": cells}))
+    assert mixed.note == (
+        "Its cells look like dates of more than one format, such as '2012-01-05' and "
+        f"{days[1].strftime(other)!r}: write all of them like 2015-01-31, and they are read as "
+        "dates."
+    )
+    assert not mixed.used
+    assert not mixed.identifies_rows
+    cells[::2] = [f"note {k}" for k in range(30)]
+    assert "look like dates" not in describe_columns(pd.DataFrame({"when": cells}))[0].note
+
+
 def test_dates_beyond_the_range_of_nanoseconds():
     days = [np.datetime64(text, "D").astype(int) for text in ("9999-12-31", "0001-01-01")]
     assert days_of(pd.Series(["9999-12-31", "0001-01-01"])).tolist() == days

@@ -170,6 +170,7 @@ NUMBERS = "It seems to number the rows."
 IS_TARGET = "It contains the labels."
 # Cells of these types hold several values.
 SEVERAL_VALUES = (list, tuple, set, frozenset, dict, complex, np.complexfloating, np.ndarray)
+MIXED_DATES = "Its cells look like dates of more than one format"
 MOSTLY_NUMBERS = "Most of its cells are numbers: pass"
 NOTHING_LEARNT = "Nothing is learnt from its cells of type"
 VARIED, MIXED = "Its vectors have different lengths", "Only some of its cells are vectors"
@@ -460,7 +461,7 @@ def _kind_of_objects(
             notes.append(_other_cells(kind, [*strange, *present[usual]]))
             return Column(name, kind, note=" ".join(filter(None, notes)), reading=reading)
     mixed = len({type(cell) is str for cell in present}) > 1
-    note = _mostly_numbers(rest, decimal) or different_units(rest)
+    note = _mostly_numbers(rest, decimal) or different_units(rest) or _mixed_dates(rest)
     if mixed and not note:
         note = "It mixes numbers and text, and is treated as text."
     return Column(name, "text" if _is_text(present) else "category", note=note)
@@ -534,6 +535,23 @@ def layouts_of(cells: Iterable[str]) -> list[str]:
     with_time = {":" in cell for cell in cells}
     timed = [f"{layout}{time}" for time in TIMES for layout in DATES]
     return [ISO, *(DATES if False in with_time else ()), *(timed if True in with_time else ())]
+
+
+def _mixed_dates(rest: "pd.Series") -> str:
+    """Return a note on text of which nearly all is a date, but in more than one layout."""
+    if not any(LIKE_A_DATE.search(str(cell)) for cell in rest.iloc[:50]):
+        return ""
+    layouts = layouts_of(map(str, rest.iloc[:50]))
+    readable = {layout: ~np.isnan(days_of(rest, layout)) for layout in layouts}
+    most = max(readable.values(), key=np.sum)
+    is_date = np.any(list(readable.values()), axis=0)
+    if np.mean(is_date) < MAIN_SHARE:
+        return ""
+    one, other = rest[most].iloc[0], rest[is_date & ~most].iloc[0]
+    return (
+        f"{MIXED_DATES}, such as {str(one)[:30]!r} and {str(other)[:30]!r}: write all of them like "
+        "2015-01-31, and they are read as dates."
+    )
 
 
 def _best_reading(rest: "pd.Series", kind: str, readings: Sequence[str]) -> Attempt:
@@ -626,8 +644,10 @@ def _useless(column: Column, present: AnyArray, is_id: bool) -> str:
     if is_id:
         return "It equals the column that identifies the rows."
     if column.kind == "text":
-        several = column.note.startswith((NOTHING_LEARNT, VARIED, MIXED))
-        return column.note if several else _why_text(present, n_distinct)
+        if column.note.startswith((NOTHING_LEARNT, VARIED, MIXED)):
+            return column.note
+        why = _why_text(present, n_distinct)
+        return column.note if why and column.note.startswith(MIXED_DATES) else why
     if column.kind == "number" and (
         looks_like_identifier(column.name, present) or is_running_number(present)
     ):
