@@ -12,7 +12,7 @@ LIMITS = {
     "two classes": (166, 20, 79),
     "three classes": (181, 20, 78),
     "prior": (196, 24, 90),
-    "kernel": (161, 20, 86),
+    "kernel": (160, 20, 84),
     "Parquet": (191, 23, 87),
     "least squares": (55, 13, 16),
 }

@@ -35,7 +35,6 @@ from primum.reading.data import (
     refuse_other_library,
     stack_rows,
 )
-from primum.rows import joined_weights
 
 # Up to this many rows are fitted: their kernel matrix then takes 0.8 GB, and a fit about five
 # times as much and tens of minutes.
@@ -128,7 +127,9 @@ class KernelClassifier(
                 f"{MAX_KERNEL_ROWS}: approximate the kernel, for example by make_pipeline("
                 f"Nystroem(n_components=1000), {plain}(alpha={self.alpha:g}))."
             )
-        weight = joined_weights([(len(index), given.weight_of(index)), (n_more, None)])
+        weight = given.weight_of(index)
+        if weight is not None:
+            weight = np.append(weight, np.ones(n_more))
         if self._precomputed:
             return KernelRows(given.X, index, weight)
         parts = [given.X[index]]
