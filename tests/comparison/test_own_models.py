@@ -134,5 +134,6 @@ def test_a_model_that_fails_on_all_rows_alone_ends_no_report(of, options):
     assert said in result.to_markdown()
     assert result.changed is None
     assert result.settlement is None
+    assert "Labels of unlabelled rows" not in str(result)
     with pytest.raises(ValueError, match="no more than 35 rows"):
         result.fit(of if of == "baseline" else "limited")

@@ -791,7 +791,8 @@ class Comparison:
         if words is not None and not words.answer and self.plan.table.n_chosen:
             words = replace(words, certain=f"{words.certain} {NEW_QUESTION}")
         alerts = [Alert("fit", why) for why in self._failed_on_all([self.recommended])]
-        return compose_headline(self.findings, [*alerts, *self.alerts], words)
+        alerts += self.alerts
+        return compose_headline(self.findings, alerts, words, can_settle=words is not None)
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:

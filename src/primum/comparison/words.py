@@ -18,6 +18,7 @@ from primum.judging.words import (
     CANNOT_TELL,
     HARM,
     HELP,
+    LABEL_THE_DIFFERENT,
     NO_DIFFERENCE,
     PROBABLE,
     Alert,
@@ -307,7 +308,11 @@ class Findings:
 
 
 def compose_headline(
-    findings: Findings, alerts: Sequence[Alert] = (), settled: SettledWords | None = None
+    findings: Findings,
+    alerts: Sequence[Alert] = (),
+    settled: SettledWords | None = None,
+    *,
+    can_settle: bool = True,
 ) -> Headline:
     """Return the answer to "which model should I use?": what, why, and what to do next.
 
@@ -319,6 +324,8 @@ def compose_headline(
         Warnings that limit how far they can be trusted.
     settled : SettledWords, optional
         What is certain on the unlabelled rows; labels of these decide what to use there.
+    can_settle : bool, default=True
+        Whether such labels can decide anything, if ``settled`` is not known.
 
     Returns
     -------
@@ -336,7 +343,7 @@ def compose_headline(
         steps = dict.fromkeys(alert.next_step for alert in alerts if alert.withholds)
         next_step = " ".join(steps)
     else:
-        reason, next_step = _reason(findings), _next_step(findings, settled)
+        reason, next_step = _reason(findings), _next_step(findings, settled, can_settle)
     if settled is None:
         return Headline(alerts, answer, reason, f"{next_step} {failure}".strip(), kind)
     if settled.answer:
@@ -505,15 +512,18 @@ def _numbers(verdict: Verdict, measure: Measure) -> str:
     return f"the {measure.name} by {changed} ({share} interval; {likely})"
 
 
-def _next_step(findings: Findings, settled: SettledWords | None) -> str:
+def _next_step(findings: Findings, settled: SettledWords | None, can_settle: bool) -> str:
     """Return what to do next, or what limits the answer."""
     best = findings.best
     if best is None:
         return ""
+    step = best.judged.next_step
+    if step == LABEL_THE_DIFFERENT and not can_settle:
+        step = ""
     if findings.recommended != BASELINE:
         label = ""
         if best.judged.answer != HELP and findings.n_unlabeled:
-            label = best.judged.next_step
+            label = step
             if settled is not None:
                 label = f"{settled.request} {settled.how}" if settled.request else ""
         return f"{label} {_twin_sentence(best)}{FIT}".strip()
@@ -523,9 +533,11 @@ def _next_step(findings: Findings, settled: SettledWords | None) -> str:
     if settled is not None:
         cautious = f"Until then, {baseline} is the cautious choice."
         return f"{settled.request} {settled.how} {cautious}" if settled.request else ""
+    if not step:
+        return f"{capitalised(baseline)} is the cautious choice."
     can_wait = best.judged.n_labels_to_settle is not None
     when = "Until then" if can_wait else "Meanwhile"
-    return f"{best.judged.next_step} {when}, {baseline} is the cautious choice."
+    return f"{step} {when}, {baseline} is the cautious choice."
 
 
 def _twin_sentence(method: MethodResult) -> str:
