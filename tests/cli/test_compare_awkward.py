@@ -240,6 +240,19 @@ def test_an_output_inside_a_file(compare, refused, tmp_path):
         refused(compare("data.csv", "--out", name), 2, "there is no folder data.csv")
 
 
+def test_warnings_of_models_fitted_for_the_report_name_classes(compare, tmp_path):
+    """Three labels of a class leave one of them where a fold is held out within a fold."""
+    frame, _ = table_of()
+    frame.loc[[0, 1], TARGET], frame.loc[2, TARGET] = "moved", "gone"
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    rules = ("--rare-classes", "group", "--cost", "other:yes=5")
+    answer = compare("data.csv", *rules, "--baseline", "ridge", method="icls")
+    assert answer.exit_code == 0, answer.output
+    (said,) = [line for line in answer.stderr.splitlines() if "out of fold" in line]
+    assert said.startswith("Warning: models were fitted again for the report, and one of them")
+    assert "but class 'other' has 1: label more rows." in said
+
+
 def test_a_class_with_two_labels_can_be_set_aside(answered, compare, refused, tmp_path):
     frame, _ = table_of()
     frame.loc[[0, 1], TARGET] = "moved away"

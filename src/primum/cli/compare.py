@@ -14,6 +14,7 @@ import click
 
 import primum
 from primum._progress import showing_passes
+from primum._typing import AnyArray
 from primum._words import (
     TERMINAL_WIDTH,
     counted,
@@ -31,6 +32,7 @@ from primum.comparison.decision import decision_in_words
 from primum.comparison.labelling_files import StoredLabelling, prepare_labelling, write_labelling
 from primum.comparison.models import OWN_MODEL, default_baselines, default_methods
 from primum.comparison.rare_classes import DROP, GROUP
+from primum.comparison.records import named_classes
 from primum.comparison.result import Comparison
 from primum.comparison.settle import why_not
 from primum.comparison.shares import COUNTS, SHIFTS, assumption_in_words
@@ -323,12 +325,17 @@ def compare(
             if result.call is not None:
                 result.call = replace(result.call, read=f"{table.pandas_code()}{sample}")
             labelling, labels = _labelling(result, table, output)
-        output.write_report(result)
-        saved = [] if model is None else _save(result, model, name, settings["target"], id_column)
-        if labelling is not None:
-            labels += _write_labelling(labelling, result, table)
+        # Models are fitted once more for the report, perhaps to fewer rows of a class.
+        with _noting_warnings(result.plan.table.classes):
+            output.write_report(result)
+            saved = (
+                [] if model is None else _save(result, model, name, settings["target"], id_column)
+            )
+            if labelling is not None:
+                labels += _write_labelling(labelling, result, table)
+            text = screen_text(result)
         # Printed last, when all files are complete, because the reader may close the output early.
-        click.echo(screen_text(result))
+        click.echo(text)
         click.echo("\n".join([f"\nReport: {output.report}", *saved]))
         for note in filter(None, labels):
             click.echo("\n" + printable(wrapped(note)))
@@ -417,6 +424,18 @@ def _silence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextmanager
+def _noting_warnings(classes: AnyArray | None) -> Iterator[None]:
+    """Print warnings of this library as sentences, once each, with the names of classes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    ours = [str(one.message) for one in caught if one.category is UserWarning]
+    for sentence in dict.fromkeys(ours):
+        said = named_classes(sentence, classes)
+        options.warn(f"models were fitted again for the report, and one of them warned: {said}")
 
 
 def check_model_name(
