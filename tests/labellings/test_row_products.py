@@ -25,9 +25,9 @@ def test_products_do_not_depend_on_earlier_ones(monkeypatch, limit):
 
 def test_known_products_are_not_computed_again(monkeypatch):
     monkeypatch.setattr(row_products, "MIN_REMEMBERED_PRODUCTS", 0)
-    products = RowProducts(np.random.default_rng(0).normal(size=(4, 50)))
+    M = np.random.default_rng(0).normal(size=(4, 50))
+    products = RowProducts(M)
     products.of(np.arange(20))
-    added = []
-    monkeypatch.setattr(products, "_remember", added.append)
-    products.of(np.arange(3, 18))
-    assert not added
+    products.matrix = np.full_like(M, np.nan)  # whatever is computed from now on is NaN
+    np.testing.assert_allclose(products.of(np.arange(3, 18)), M[:, 3:18].T @ M[:, 3:18], atol=1e-12)
+    assert np.isnan(products.of(np.arange(3, 21))).any()

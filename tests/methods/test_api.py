@@ -112,7 +112,7 @@ ARGUMENTS = {
     *("target", "target_kind", "id", "group", "exclude", "missing", "decimal", "prepare"),
     *("independent_rows", "rare_classes", "shift", "equivalence", "curves", "nested", "left_out"),
     *("name", "methods", "folder", "resume", "path"),
-    *("n", "show_predictions", "correct", "labelling", "settlement"),
+    *("n", "show_predictions", "correct", "settlement"),
     # pictures
     *("y", "ax"),
     # simulated problems
